@@ -1,0 +1,85 @@
+"""A drop, its variants, and the phase a shopper sees. Pure: the caller brings the clock and the counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+LAST_SECONDS = 10  # the "last ten seconds" scene
+
+
+class Door(StrEnum):
+    """What the seller (or a rebuild) decided; the clock is judged apart from it."""
+
+    OPEN = "open"  # armed: open between opens_at and closes_at
+    PAUSED = "paused"
+    CLOSED = "closed"
+    CANCELLED = "cancelled"
+    NOT_READY = "not_ready"  # gate only: shut while it is being mended
+
+
+class Phase(StrEnum):
+    ANNOUNCED = "announced"
+    LAST_SECONDS = "last_seconds"
+    OPEN = "open"
+    ALL_HELD = "all_held"
+    SOLD_OUT = "sold_out"
+    PAUSED = "paused"
+    CLOSED = "closed"
+    CANCELLED = "cancelled"
+    NOT_READY = "not_ready"  # the gate is out of reach: "one moment"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    id: int
+    name: str
+    units_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A published drop as the ledger knows it. Times are aware datetimes in UTC."""
+
+    id: int
+    shop_id: int
+    shop_name: str
+    slug: str
+    title: str
+    description: str
+    price_minor: int
+    currency: str
+    opens_at: datetime
+    closes_at: datetime | None
+    per_person: int
+    hold_seconds: float
+    payment_attempts: int
+    door: Door
+    clock_offset_ms: int
+    picture: str | None  # content hash of the picture, None: none
+    retired: bool  # the books closed and the keys left Redis
+    variants: tuple[Variant, ...]
+
+    @property
+    def units_total(self) -> int:
+        return sum(variant.units_total for variant in self.variants)
+
+    def variant_named(self, name: str) -> Variant | None:
+        return next((variant for variant in self.variants if variant.name == name), None)
+
+
+def phase_of(door: Door, opens_ms: int, closes_ms: int | None, now_ms: int, left: Mapping[int, int], held: Mapping[int, int]) -> Phase:
+    """-> the phase at `now_ms` (milliseconds since the epoch, gate clock). `left`, `held`: units per variant id."""
+    if door is Door.CANCELLED:
+        return Phase.CANCELLED
+    if door is Door.CLOSED or (closes_ms is not None and now_ms >= closes_ms):
+        return Phase.CLOSED
+    if door is Door.NOT_READY:
+        return Phase.NOT_READY
+    if door is Door.PAUSED:
+        return Phase.PAUSED
+    if now_ms < opens_ms:
+        return Phase.LAST_SECONDS if opens_ms - now_ms <= LAST_SECONDS * 1000 else Phase.ANNOUNCED
+    if any(left.values()):
+        return Phase.OPEN
+    return Phase.ALL_HELD if any(held.values()) else Phase.SOLD_OUT

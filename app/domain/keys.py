@@ -1,0 +1,19 @@
+"""Idempotency keys (R10): what is a key, and the digest of what was asked under it."""
+
+import hashlib
+
+from app.errors import BadInput
+
+KEY_CHARACTERS_MAX = 64
+
+
+def check_key(key: str) -> str:
+    """-> the key itself; BadInput unless it is 1-64 printable ASCII characters (no space)."""
+    if not 1 <= len(key) <= KEY_CHARACTERS_MAX or not key.isascii() or not key.isprintable() or " " in key:
+        raise BadInput("an idempotency key is 1 to 64 printable ASCII characters without spaces", field="key")
+    return key
+
+
+def digest_of(variant_id: int, quantity: int) -> str:
+    """-> 16 hex characters that stand for (variant, quantity): the content that belongs to a key."""
+    return hashlib.blake2b(f"{variant_id}:{quantity}".encode(), digest_size=8).hexdigest()

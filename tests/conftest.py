@@ -1,0 +1,74 @@
+"""Real servers for the tests: one Valkey and one PostgreSQL a session, an empty gate and a fresh migrated database a test."""
+
+import itertools
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from app.embedded import postgres, valkey
+from app.ledger.migrate import migrate
+
+
+@pytest.fixture(scope="session")
+def folder():
+    """A short folder of this session's own, which the database's account may pass through."""
+    path = Path(tempfile.mkdtemp(prefix="dm-"))
+    path.chmod(0o711)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def valkey_url(folder):
+    process = valkey.start(folder / "gate", folder / "g.sock", "everysec")
+    yield f"unix://{folder}/g.sock"
+    process.terminate()
+    process.wait()
+
+
+@pytest.fixture(scope="session")
+def postgres_dsn(folder):
+    process, dsn = postgres.start(folder / "pg", folder / "s", "test")
+    yield dsn
+    process.terminate()
+    process.wait()
+
+
+@pytest.fixture(scope="session")
+async def migrated_template(postgres_dsn):
+    connection = await asyncpg.connect(postgres_dsn)
+    await connection.execute("CREATE DATABASE migrated")
+    dsn = postgres_dsn.replace("/postgres?", "/migrated?")
+    await migrate(dsn)
+    yield "migrated"
+    await connection.close()
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+async def database_url(postgres_dsn, migrated_template):
+    """A fresh database with the whole schema."""
+    name = f"t{os.getpid()}_{next(_numbers)}"
+    connection = await asyncpg.connect(postgres_dsn)
+    await connection.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
+    yield postgres_dsn.replace("/postgres?", f"/{name}?")
+    await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    await connection.close()
+
+
+@pytest.fixture
+async def redis_url(valkey_url):
+    """An empty Valkey."""
+    import redis.asyncio
+
+    client = redis.asyncio.Redis.from_url(valkey_url)
+    await client.flushall()
+    await client.script_flush()
+    await client.aclose()
+    return valkey_url
