@@ -1,0 +1,231 @@
+"""Templates: the one Jinja environment, its helpers, and the names each template may use.
+
+Guarantees: everything is escaped unless a template says otherwise; a name that is not in the lists below raises in tests and
+becomes the built-in error page in a running shop (never a half-drawn one). Templates hold no decisions: what may be paid or
+cancelled, which word belongs to a verdict, which phase it is, all of it is decided in Python and arrives ready.
+
+THE CONTRACT BETWEEN PYTHON AND THE TEMPLATES
+
+Everywhere (globals; also inside imported macros)
+    money(amount_minor, currency) -> '€49.00'          iso(moment) -> '2026-11-30T20:00:00.000Z' (for <time datetime> and data-*)
+    when(moment) -> '30 Nov 2026, 20:00 UTC'           clock(moment) -> '20:00:00' UTC
+    static(name) -> '/static/app.css?v=1a2b3c4d5e6f'   picture(drop) -> '/pictures/<hash>' or '' without a picture
+    development -> bool
+DOM hooks: every scene carries data-phase, data-left, data-seq; every order data-order-state
+
+Every full page (not the fragments)
+    signed_in bool · path str (the page's own path, for sign-in?next=) · now datetime · shop_name str
+
+index.html            cards: list of Card(drop, scene)
+drop.html             drop: Drop · scene: Scene · mine: Mine          include _fragments/scene.html and _fragments/mine.html
+                      The page opens the socket /drops/{slug}/live (hx-ws) and re-fetches /drops/{slug}/mine when the phase changes.
+order.html            order: OrderView · cards: list of PaymentChoice · notice: str | None      include _fragments/order_status.html
+                      _fragments/order_status.html polls GET /orders/{id}/status (htmx) while order.moving.
+orders.html           orders: list of OrderView
+sign_in.html          next str · email str · problem: str | None      POST /sign-in (email, next)
+sign_in_code.html     next str · email str · problem: str | None      POST /sign-in/code (code)
+account.html          account: Account · orders: list of OrderView     POST /sign-out, POST /sign-out/everywhere
+error.html            status int · title str · detail str
+dev_mail.html         mails: list of dict(to, kind, subject, text, html, message_id, order)
+
+Fragments
+_fragments/scene.html         drop: Drop · scene: Scene
+                              PUBLIC: identical for every viewer, knows no shopper
+_fragments/mine.html          drop: Drop · scene: Scene · mine: Mine
+                              root id="mine"; POST /drops/{slug}/buy (variant, quantity, key)
+_fragments/said.html          drop: Drop · said: Said
+                              what htmx gets for a refused buy; also included by mine.html when mine.said
+_fragments/order_status.html  order: OrderView · cards: list of PaymentChoice · notice: str | None
+                              POST /orders/{id}/pay (payment_method), POST /orders/{id}/cancel
+
+Drop is app.domain.drops.Drop; the other shapes stand below. Forms are plain HTML forms first (method=post, action=...); htmx only
+enhances them: `hx-post` on the same address sends HX-Request-Type: partial and gets the fragment named above.
+"""
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from app import clock
+from app.clock import iso
+from app.domain.drops import Drop, Phase
+from app.domain.money import format_money
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = ROOT / "templates"
+STATIC = ROOT / "static"
+STATIC_HASH_CHARACTERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class VariantScene:
+    """One line of the public counts; units."""
+
+    id: int
+    name: str
+    left: int
+    held: int  # in unpaid checkouts: they may come back
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What everybody sees of a drop at one moment of the gate's clock."""
+
+    phase: Phase  # a str: 'announced', 'last_seconds', 'open', 'all_held', 'sold_out', 'paused', 'closed', 'cancelled', 'not_ready'
+    seq: int  # grows with every reading; a fragment with a lower seq is older
+    server_time: datetime
+    opens_at: datetime
+    closes_at: datetime | None
+    watching: int  # sockets of this process
+    variants: tuple[VariantScene, ...]
+
+    @property
+    def left(self) -> int:
+        return sum(variant.left for variant in self.variants)
+
+    @property
+    def held(self) -> int:
+        return sum(variant.held for variant in self.variants)
+
+    @property
+    def total(self) -> int:
+        return sum(variant.total for variant in self.variants)
+
+    @property
+    def opens_in_seconds(self) -> int:
+        """Whole seconds until the opening, by the gate's clock; 0 once it has opened."""
+        return max(0, -(-int((self.opens_at - self.server_time).total_seconds() * 1000) // 1000))
+
+    @property
+    def buyable(self) -> bool:
+        return self.phase == Phase.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A drop in the list."""
+
+    drop: Drop
+    scene: Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A refused buy, in words for the shopper."""
+
+    verdict: str
+    title: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderView:
+    """An order as its owner sees it (also of one that only the gate knows yet)."""
+
+    id: str
+    drop_slug: str
+    drop_title: str
+    variant: str
+    quantity: int
+    state: str  # OrderState, or 'CONFIRMING', or 'LOST' (neither store knows it any more: nothing was charged)
+    payment: str  # MoneyState
+    pay_by: datetime | None
+    attempts_left: int
+    amount_minor: int
+    currency: str
+    tracking: str | None
+    reason: str | None
+    authenticate_url: str | None  # the provider's page where this buyer must confirm the payment
+    title: str  # the state in words: 'Pay before 20:10:00 UTC'
+    detail: str
+    can_pay: bool
+    can_cancel: bool
+    moving: bool  # it will change by itself soon: poll
+
+    @property
+    def url(self) -> str:
+        return f"/orders/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentChoice:
+    """A payment method of the sandbox provider: value for the form field `payment_method`, label for people."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mine:
+    """What is this viewer's own on a drop's page. Never cached, never pushed."""
+
+    signed_in: bool
+    key: str  # fresh idempotency key: goes into the form's hidden field `key`
+    allowed: int  # units this shopper may still buy (the per-person limit minus live orders)
+    orders: tuple[OrderView, ...]  # live orders of this shopper in this drop
+    said: Said | None  # the answer to a refused plain-form buy
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    email: str
+    since: datetime
+
+
+def when(moment: datetime) -> str:
+    return f"{moment:%-d %b %Y, %H:%M} UTC"
+
+
+def clock_time(moment: datetime) -> str:
+    return f"{moment:%H:%M:%S}"
+
+
+def picture(drop: Drop) -> str:
+    return f"/pictures/{drop.picture}" if drop.picture else ""
+
+
+@functools.cache
+def static(name: str) -> str:
+    """-> the file's address with its content hash; without one when there is no such file."""
+    path = STATIC / name
+    if not path.is_file():
+        return f"/static/{name}"
+    return f"/static/{name}?v={hashlib.sha256(path.read_bytes()).hexdigest()[:STATIC_HASH_CHARACTERS]}"
+
+
+class Renderer:
+    """Draws templates. `development` shows what production must not link to."""
+
+    def __init__(self, *, development: bool, templates: Path = TEMPLATES, shop_name: str = "Doorman"):
+        self.environment = Environment(
+            loader=FileSystemLoader(templates),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=development,
+        )
+        self.environment.globals.update(
+            money=format_money,
+            when=when,
+            clock=clock_time,
+            iso=iso,
+            static=static,
+            picture=picture,
+            development=development,
+            shop_name=shop_name,
+        )
+
+    def page(self, name: str, *, signed_in: bool, path: str, **context: Any) -> str:
+        """-> a whole page; jinja2.TemplateError when it cannot be drawn."""
+        return self.environment.get_template(name).render(signed_in=signed_in, path=path, now=clock.now(), **context)
+
+    def fragment(self, name: str, **context: Any) -> str:
+        """-> `_fragments/{name}`; jinja2.TemplateError when it cannot be drawn."""
+        return self.environment.get_template(f"_fragments/{name}").render(**context)
