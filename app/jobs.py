@@ -1,0 +1,85 @@
+"""Jobs are hints, rows are the work.
+
+Putting a job on the queue never raises and never decides anything: when the queue is gone, `False` comes back and the sweeper finds the
+row. A job's key carries the attempt and the re-enqueue number, so that a dead job never blocks its successor.
+"""
+
+import asyncio
+from uuid import UUID
+
+import redis.asyncio
+import structlog
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from saq.queue.redis import RedisQueue
+
+PAYMENT, EXPIRY, MESSAGES = "payment", "expiry", "messages"
+ENQUEUE_SECONDS_MAX = 1.0
+OUTAGE_PAUSE_SECONDS = 0.5  # between two looks at a queue that is gone
+JOB_TTL_SECONDS = 60
+
+log = structlog.get_logger("jobs")
+
+
+class PatientQueue(RedisQueue):
+    """A saq queue whose worker waits while Redis is gone instead of spinning."""
+
+    async def dequeue(self, timeout: float = 0.0, poll_interval: float = 0.0):
+        try:
+            return await super().dequeue(timeout, poll_interval)
+        except (RedisError, OSError):
+            await asyncio.sleep(OUTAGE_PAUSE_SECONDS)
+            return None
+
+
+def open_queue(url: str, name: str) -> PatientQueue:
+    """-> a saq queue on its own connection pool. Does not connect yet."""
+    client = redis.asyncio.Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_connect_timeout=ENQUEUE_SECONDS_MAX)
+    return PatientQueue(client, name=name)
+
+
+class Jobs:
+    """The sending side of the queues."""
+
+    def __init__(self, url: str, job_timeout_seconds: float):
+        self._queues = {name: open_queue(url, name) for name in (PAYMENT, EXPIRY, MESSAGES)}
+        self._timeout = job_timeout_seconds
+
+    async def close(self) -> None:
+        for queue in self._queues.values():
+            await queue.disconnect()
+
+    async def charge(self, order_id: UUID, n: int, enqueues: int) -> bool:
+        """Ask for attempt `n` of this order to be charged -> whether the queue took it."""
+        return await self._put(PAYMENT, "charge", f"charge:{order_id}:{n}:{enqueues}", order_id=str(order_id), n=n)
+
+    async def refund(self, order_id: UUID, purpose: str, enqueues: int) -> bool:
+        return await self._put(PAYMENT, "refund", f"refund:{order_id}:{purpose}:{enqueues}", order_id=str(order_id), purpose=purpose)
+
+    async def give_back(self, order_id: UUID, salt: int) -> bool:
+        """Ask for an overdue order with payment attempts to be given back. `salt` differs each time it is asked."""
+        return await self._put(EXPIRY, "give_back", f"give_back:{order_id}:{salt}", order_id=str(order_id))
+
+    async def take_over(self, order_id: UUID, salt: int) -> bool:
+        """Ask for a dead claim to be taken over."""
+        return await self._put(EXPIRY, "take_over", f"take_over:{order_id}:{salt}", order_id=str(order_id))
+
+    async def look_up(self, order_id: UUID, salt: int) -> bool:
+        """Ask for an authentication in progress to be looked up at the provider."""
+        return await self._put(EXPIRY, "look_up", f"look_up:{order_id}:{salt}", order_id=str(order_id))
+
+    async def deliver(self) -> bool:
+        """Ask for waiting messages to be delivered now."""
+        return await self._put(MESSAGES, "deliver", "deliver")
+
+    async def _put(self, queue: str, function: str, key: str, **arguments) -> bool:
+        try:
+            async with asyncio.timeout(ENQUEUE_SECONDS_MAX):
+                await self._queues[queue].enqueue(
+                    function, key=key, timeout=self._timeout, retries=1, ttl=JOB_TTL_SECONDS, **arguments
+                )
+        except (RedisError, OSError, TimeoutError) as error:
+            log.warning("not enqueued", job=key, error=type(error).__name__)
+            return False
+        return True

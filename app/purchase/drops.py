@@ -1,0 +1,101 @@
+"""The seller's verbs on a drop: create, pause, resume, close, cancel, add units. Ledger first, gate second.
+
+The gate out of reach: the ledger has the change, and the reconciler or the sweeper brings the gate after it.
+"""
+
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID, uuid4
+
+import structlog
+
+from app.clock import to_ms
+from app.domain.drops import Door, Drop
+from app.errors import BadInput, GateUnreachable, NotFound
+from app.gate import Gate
+from app.ledger import Ledger, NewDrop
+from app.live import Feed
+from app.purchase.reconciling import reconcile
+from app.settings import Settings
+
+log = structlog.get_logger("drops")
+
+
+class Office(Protocol):
+    """What the seller's verbs need of a process."""
+
+    ledger: Ledger
+    gate: Gate
+    feed: Feed
+    settings: Settings
+
+
+async def create_drop(office: Office, new: NewDrop) -> Drop:
+    """Publish a drop and arm its gate -> the drop. BadInput names the field that is wrong."""
+    drop = await office.ledger.create_drop(new)
+    try:
+        await reconcile(office.ledger, office.gate, office.feed, drop.id, office.settings.journal_entries_max)
+    except GateUnreachable:
+        log.warning("the reconciler will arm the gate", drop=drop.slug)
+    await office.feed.publish("drop", drop=drop.id)
+    return drop
+
+
+async def change_door(
+    office: Office, slug: str, door: Door, *, opens_at: datetime | None = None, closes_at: datetime | None = None
+) -> Drop:
+    """Pause, resume (open), close or cancel -> the drop afterwards. BadInput when its state forbids it."""
+    drop = await _known(office.ledger, slug)
+    if not await office.ledger.change_door(drop.id, door, opens_at=opens_at, closes_at=closes_at):
+        drop = await _known(office.ledger, slug)
+        if drop.door is not door:
+            raise BadInput(f"{slug} is {drop.door.value}; it cannot become {door.value}")
+    drop = await _known(office.ledger, slug)
+    try:
+        await office.gate.set_door(
+            drop.id,
+            Door.CLOSED if drop.door is Door.CANCELLED else drop.door,
+            to_ms(drop.opens_at),
+            to_ms(drop.closes_at) if drop.closes_at else None,
+        )
+    except GateUnreachable:
+        log.warning("the reconciler will move the gate's door", drop=slug)
+    await office.feed.publish("drop", drop=drop.id)
+    return drop
+
+
+async def add_units(office: Office, slug: str, variant_name: str | None, units: int, op_id: UUID | None = None) -> Drop:
+    """Add units to a variant (its name may be left out when there is one) -> the drop afterwards.
+
+    Negative units take unsold ones away, whole or not at all. `op_id` makes a repeat harmless.
+    """
+    drop = await _known(office.ledger, slug)
+    variant = drop.variants[0] if variant_name is None and len(drop.variants) == 1 else drop.variant_named(variant_name or "")
+    if variant is None:
+        raise BadInput(f"{slug} has these variants: {', '.join(v.name for v in drop.variants)}", field="variant")
+    if not await office.ledger.add_units(drop.id, variant.id, units, op_id or uuid4()):
+        raise BadInput(f"{slug} / {variant.name} has fewer than {-units} unsold units", field="units")
+    try:
+        await confirm_adjustments(office.ledger, office.gate, office.feed, drop.id)
+    except GateUnreachable:
+        log.warning("the sweeper will add the units at the gate", drop=slug)
+    await office.feed.publish("drop", drop=drop.id)
+    return await _known(office.ledger, slug)
+
+
+async def confirm_adjustments(ledger: Ledger, gate: Gate, feed: Feed, drop_id: int) -> None:
+    """Bring unconfirmed adjustments of a drop to the gate, each once per id, until it confirms."""
+    for adjustment in await ledger.unconfirmed_adjustments(drop_id):
+        verdict = await gate.adjust(drop_id, adjustment.id, adjustment.variant_id, adjustment.units)
+        if verdict in ("done", "repeated"):
+            await ledger.confirm_adjustment(adjustment.id)
+            await feed.publish("stock", drop=drop_id)
+        elif verdict == "too_few":  # sold meanwhile: the wish is undone whole
+            await ledger.withdraw_adjustment(adjustment.id)
+
+
+async def _known(ledger: Ledger, slug: str) -> Drop:
+    drop = await ledger.drop_by_slug(slug)
+    if drop is None:
+        raise NotFound(f"there is no drop named {slug}")
+    return drop

@@ -1,0 +1,130 @@
+"""The counter: where a buyer presses Buy.
+
+Guarantees: a verdict comes from the gate, or, when nothing is left, from this process's own memory of the gate. The memory is at most
+`MEMORY_SECONDS` old, was read in one atomic step together with the set of everyone who was ever granted something, and answers only
+shoppers outside that set: a winner who lost the reply always reaches the gate. A "no" costs no SQL and mostly no Redis.
+
+The gate gone: `not_ready`. The caller gone (a cancelled request): the verdict stands at the gate and the same key finds it.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+
+import structlog
+
+from app.clock import monotonic
+from app.domain.drops import Door, Drop, Phase, Variant, phase_of
+from app.domain.ids import new_order_id
+from app.domain.keys import digest_of
+from app.domain.verdicts import Answer, Verdict
+from app.errors import GateUnreachable
+from app.gate import Gate, Peek, Reservation
+
+MEMORY_SECONDS = 1.0  # a memory older than this is never used
+REFRESH_SECONDS = 0.4  # a used memory older than this is read again in the background
+PACED_SHOPPERS_MAX = 100_000
+RETRY_SECONDS = 2  # Retry-After of not_ready
+
+NOT_READY = Answer(Verdict.NOT_READY, retry_after_seconds=RETRY_SECONDS)
+SOLD_OUT = Answer(Verdict.SOLD_OUT)
+ALL_HELD = Answer(Verdict.ALL_HELD)
+NOTHING_LEFT = {Phase.SOLD_OUT, Phase.ALL_HELD}
+
+log = structlog.get_logger("counter")
+
+
+class Counter:
+    """One per web process."""
+
+    def __init__(self, gate: Gate, buy_limit: tuple[int, float]):
+        """`buy_limit`: (calls, seconds) of one shopper in this process."""
+        self._gate = gate
+        self._pace = Pace(*buy_limit)
+        self._memory: dict[int, tuple[Peek, float]] = {}
+        self._refreshing: dict[int, asyncio.Task] = {}
+        self.answers_from_memory = 0
+
+    async def buy(self, drop: Drop, buyer: int, variant: Variant, quantity: int, key: str) -> Answer:
+        """-> the verdict for `quantity` units of `variant`, asked by shopper `buyer` under the idempotency key `key` (checked by the caller)."""
+        wait = self._pace.wait_seconds(buyer, monotonic())
+        if wait:
+            return Answer(Verdict.TOO_FAST, retry_after_seconds=wait)
+        remembered = self._from_memory(drop.id, buyer, variant.id)
+        if remembered is not None:
+            self.answers_from_memory += 1
+            return remembered
+        reservation = Reservation(buyer, key, digest_of(variant.id, quantity), variant.id, quantity, new_order_id(drop.id))
+        try:
+            answer = await self._gate.reserve(drop.id, reservation)
+        except GateUnreachable as error:
+            log.warning("gate unreachable", drop=drop.id, error=str(error))
+            return NOT_READY
+        if answer.verdict in (Verdict.SOLD_OUT, Verdict.ALL_HELD):
+            self._refresh(drop.id)
+        return answer
+
+    def forget(self, drop_id: int) -> None:
+        """The feed says that this drop's stock changed: ask the gate again."""
+        self._memory.pop(drop_id, None)
+
+    def forget_all(self) -> None:
+        """The feed was deaf for a while: nothing remembered can be trusted."""
+        self._memory.clear()
+
+    def _from_memory(self, drop_id: int, buyer: int, variant_id: int) -> Answer | None:
+        remembered = self._memory.get(drop_id)
+        if remembered is None:
+            return None
+        peek, read_at = remembered
+        age = monotonic() - read_at
+        if age > MEMORY_SECONDS:
+            del self._memory[drop_id]
+            return None
+        if age > REFRESH_SECONDS:
+            self._refresh(drop_id)
+        if buyer in peek.holders or variant_id not in peek.held:
+            return None
+        return ALL_HELD if peek.held[variant_id] else SOLD_OUT
+
+    def _refresh(self, drop_id: int) -> None:
+        """Read the memory again in the background; one read at a time and drop."""
+        if drop_id not in self._refreshing:
+            task = asyncio.create_task(self._read(drop_id))
+            self._refreshing[drop_id] = task
+            task.add_done_callback(lambda _: self._refreshing.pop(drop_id, None))
+
+    async def _read(self, drop_id: int) -> None:
+        asked_at = monotonic()  # the age counts from before the question
+        try:
+            peek = await self._gate.peek(drop_id)
+        except GateUnreachable:
+            return
+        if peek is not None and nothing_left(peek):
+            self._memory[drop_id] = (peek, asked_at)
+        else:
+            self._memory.pop(drop_id, None)
+
+
+def nothing_left(peek: Peek) -> bool:
+    """Whether this peek may stand for the gate's no: the drop is open and every variant is at zero."""
+    return phase_of(Door(peek.door), peek.opens_ms, peek.closes_ms, peek.time_us // 1000, peek.left, peek.held) in NOTHING_LEFT
+
+
+class Pace:
+    """A sliding window per shopper in this process's memory. Refused calls do not extend the wait. Bounded by the oldest shoppers."""
+
+    def __init__(self, calls_max: int, window_seconds: float):
+        self._calls_max, self._window = calls_max, window_seconds
+        self._calls: OrderedDict[int, deque[float]] = OrderedDict()
+
+    def wait_seconds(self, shopper_id: int, now: float) -> int:
+        """-> 0 when the call may pass (and counts it), else whole seconds until one may."""
+        calls = self._calls.get(shopper_id)
+        if calls is None:
+            if len(self._calls) >= PACED_SHOPPERS_MAX:
+                self._calls.popitem(last=False)
+            calls = self._calls[shopper_id] = deque(maxlen=self._calls_max)
+        if len(calls) == self._calls_max and now - calls[0] < self._window:
+            return max(1, -int(-(calls[0] + self._window - now) // 1))
+        calls.append(now)
+        return 0

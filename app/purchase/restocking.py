@@ -1,0 +1,37 @@
+"""The one way a unit returns (R3): ledger first, then the gate by receipt, repeated until the gate confirms.
+
+Nothing records that a release was tried. `released`, `offered` and `absent` are confirmations; `not_ready` and silence are not, and
+the next sweep asks again.
+"""
+
+from uuid import UUID
+
+import structlog
+
+from app.errors import GateUnreachable
+from app.gate import Gate
+from app.ledger import Ledger
+from app.live import Feed
+
+CONFIRMATIONS = frozenset({"released", "offered", "absent"})
+
+log = structlog.get_logger("restock")
+
+
+async def restock(ledger: Ledger, gate: Gate, feed: Feed, order_id: UUID, drop_id: int) -> bool:
+    """Return the units of an order that is already given back in the ledger -> whether the gate confirmed.
+
+    Safe at any time and any number of times: the licence is the receipt of this reservation, which exists once.
+    """
+    try:
+        answer = await gate.release(drop_id, order_id)
+    except GateUnreachable:
+        log.info("release waits", order=str(order_id), why="gate unreachable")
+        return False
+    if answer.verdict not in CONFIRMATIONS:
+        log.info("release waits", order=str(order_id), why=answer.verdict)
+        return False
+    await ledger.confirm_released(order_id)
+    await feed.publish("stock", drop=drop_id)
+    await feed.publish("order", order=str(order_id))
+    return True
