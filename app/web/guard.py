@@ -1,0 +1,217 @@
+"""The one guard in front of every path, raw or routed: host, path, address rate, origin, body size and time, session, headers.
+
+Guarantees, for whatever a stranger sends: no handler sees a request with an unknown host, a path or query that is not UTF-8 or holds
+control characters, a cross-site unsafe method or socket handshake, or a body that is too large or too slow; every answer carries the
+security headers; an exception below becomes a plain 500 without its text. When its neighbours (templates) fail, the built-in page of
+problems.py stands in. It asks nobody else, so it works with Redis and Postgres gone.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from app.settings import Settings
+from app.web.addresses import Addresses, is_loopback
+from app.web.call import SCOPE_KEY, Call
+from app.web.problems import FAULT, Problem, Problems, send_answer
+from app.web.rate import Rate
+from app.web.session import Sessions
+
+BODY_BYTES_MAX = 8 * 1024
+BODY_SECONDS_MAX = 5.0
+WEBHOOK_PREFIX = "/webhooks/"  # proven by their signature, not by where they come from
+WEBHOOK_BYTES_MAX = 256 * 1024
+DRAIN_BYTES_MAX = 16 * 1024 * 1024  # an oversized body is read and dropped up to here, so that its sender can hear the 413
+PATH_CHARACTERS_MAX = 1024
+QUERY_BYTES_MAX = 2048
+ADDRESSES_MAX = 100_000
+HSTS_SECONDS = 365 * 24 * 3600
+UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+METHODS = UNSAFE | {"GET", "HEAD", "OPTIONS"}
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+
+App = Callable[[dict[str, Any], Callable, Callable], Awaitable[None]]
+
+log = logging.getLogger(__name__)
+
+
+class Guard:
+    """ASGI: `inner` is called with scope["doorman"] = Call, or not at all."""
+
+    def __init__(self, inner: App, settings: Settings, sessions: Sessions, problems: Problems):
+        self.inner = inner
+        self.sessions = sessions
+        self.problems = problems
+        self.production = settings.production
+        self.public_origin = settings.public_url.encode()
+        self.public_host = settings.public_url.partition("://")[2].encode()
+        self.addresses = Addresses(settings.trusted_proxies)
+        self.rate = Rate(*settings.address_limit, names_max=ADDRESSES_MAX)
+        self.spare_loopback = not settings.production and not settings.limit_loopback
+        self.headers_for = functools.lru_cache(64)(self._headers_for)
+
+    async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
+        if scope["type"] == "lifespan":
+            await self.inner(scope, receive, send)
+            return
+        call = Call(scope)
+        call.address = self.addresses.of(scope, call)
+        scope[SCOPE_KEY] = call
+        if scope["type"] == "websocket":
+            await self.socket(scope, call, receive, send)
+        else:
+            await self.request(scope, call, receive, send)
+
+    async def socket(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable) -> None:
+        problem = self.refuse_address(scope, call) or self.refuse_origin(call)
+        if problem is not None:
+            await self.refuse_socket(scope, problem, receive, send)
+            return
+        call.session = self.sessions.of_cookies(call.cookie) if call.cookie else None
+        await self.inner(scope, receive, send)
+
+    async def request(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable) -> None:
+        started = False
+        own_headers = self.headers_for(call.host if self.own_host(call.host) else self.public_host)
+
+        async def send_guarded(message: dict[str, Any]) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message.get("headers", ()), *own_headers]
+            await send(message)
+
+        problem = self.refuse_address(scope, call)
+        if problem is None and scope["method"] in UNSAFE:
+            webhook = call.path.startswith(WEBHOOK_PREFIX)
+            problem = (None if webhook else self.refuse_origin(call)) or await self.read_body(
+                call, receive, WEBHOOK_BYTES_MAX if webhook else BODY_BYTES_MAX
+            )
+        if problem is not None:
+            await send_answer(send_guarded, *self.problems.answer(problem, call))
+            return
+        call.session = self.sessions.of_cookies(call.cookie) if call.cookie else None
+        try:
+            await self.inner(scope, replay(call.body, receive) if scope["method"] in UNSAFE else receive, send_guarded)
+        except Exception:
+            log.exception("a request failed")
+            if started:
+                raise  # half an answer is out: the server must cut the connection
+            await send_answer(send_guarded, *self.problems.answer(Problem(500, FAULT), call))
+
+    def refuse_address(self, scope: dict[str, Any], call: Call) -> Problem | None:
+        """Whom and what the request names, and how often its sender asks."""
+        if call.repeated:
+            return Problem(400, "A header that must stand alone was sent twice.")
+        if not self.own_host(call.host):
+            return Problem(400, "This shop is not known under that name.")
+        if not clean_target(scope.get("raw_path", b""), call.path, call.query_string):
+            return Problem(400, "The address holds characters that no address of ours has.")
+        if scope["type"] == "http" and scope["method"] not in METHODS:
+            return Problem(405, "This method is not used here.")
+        if not (self.spare_loopback and is_loopback(call.address)) and not self.rate.allow(call.address):
+            return Problem(
+                429, "Too many requests from your address. Wait a moment.", retry_after_seconds=self.rate.retry_after_seconds
+            )
+        return None
+
+    def refuse_origin(self, call: Call) -> Problem | None:
+        """Unsafe methods and handshakes: a browser must say that the page it acts for is ours; what is no browser says nothing."""
+        if call.origin:
+            ours = call.origin == self.public_origin or (not self.production and call.origin == b"http://" + call.host)
+        else:
+            ours = call.fetch_site in (b"", b"same-origin", b"none")
+        return None if ours else Problem(403, "This request came from another site.")
+
+    async def read_body(self, call: Call, receive: Callable, bytes_max: int) -> Problem | None:
+        """Fill call.body; a body that is too large is dropped while it comes, so that the sender gets to read the answer."""
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(BODY_SECONDS_MAX):
+                more = True
+                while more and size <= DRAIN_BYTES_MAX:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return Problem(400, "The connection was closed before the request was complete.")
+                    chunk = message.get("body", b"")
+                    size += len(chunk)
+                    if size <= bytes_max:
+                        chunks.append(chunk)
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            if size <= bytes_max:
+                return Problem(408, "The request took too long to arrive.", headers=((b"connection", b"close"),))
+        if size > bytes_max:
+            return Problem(413, f"The request is larger than {bytes_max} bytes.", headers=((b"connection", b"close"),))
+        call.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return None
+
+    def own_host(self, host: bytes) -> bool:
+        if host == self.public_host:
+            return True
+        if self.production:
+            return False
+        name, colon, port = host.rpartition(b":")
+        if not colon or host.endswith(b"]"):
+            name, port = host, b"0"
+        return name.decode("latin-1") in LOOPBACK_NAMES and port.isdigit()
+
+    async def refuse_socket(self, scope: dict[str, Any], problem: Problem, receive: Callable, send: Callable) -> None:
+        """Answer a handshake with the status where the server can, else close it unaccepted (the client reads 403)."""
+        await receive()
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        status, headers, body = self.problems.answer(problem, None)
+        await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
+        await send({"type": "websocket.http.response.body", "body": body})
+
+    def _headers_for(self, host: bytes) -> tuple[tuple[bytes, bytes], ...]:
+        """-> what every answer carries; the socket address in the policy is that of the host that was asked."""
+        socket = (b"wss://" if self.public_origin.startswith(b"https:") else b"ws://") + host
+        policy = (
+            b"default-src 'self'; connect-src 'self' "
+            + socket
+            + b"; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; "
+            b"base-uri 'none'; object-src 'none'"
+        )
+        headers = (
+            (b"content-security-policy", policy),
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"same-origin"),
+        )
+        if self.production:
+            headers += ((b"strict-transport-security", b"max-age=%d; includeSubDomains" % HSTS_SECONDS),)
+        return headers
+
+
+def clean_target(raw_path: bytes, path: str, query: bytes) -> bool:
+    """Is the request's target UTF-8, printable and of sane length, also once unquoted?"""
+    if len(path) > PATH_CHARACTERS_MAX or len(query) > QUERY_BYTES_MAX or not path.isprintable():
+        return False
+    return all(b"%" not in part or printable(unquote_to_bytes(part)) for part in (raw_path, query)) and printable(query)
+
+
+def printable(text: bytes) -> bool:
+    try:
+        return not any(character < " " or character == "\x7f" for character in text.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def replay(body: bytes, receive: Callable) -> Callable:
+    """-> a `receive` that hands out the body once, then what the connection says."""
+    handed_out = False
+
+    async def receive_again() -> dict[str, Any]:
+        nonlocal handed_out
+        if handed_out:
+            return await receive()
+        handed_out = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again

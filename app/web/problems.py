@@ -1,0 +1,128 @@
+"""Answers that say what is wrong: RFC 9457 problem details for JSON, the error page for people, a line of text for htmx.
+
+Guarantees: no stack trace and no words of an exception that was not meant for the caller; drawing an error page cannot fail (when the
+template does, a built-in page stands in).
+"""
+
+import html
+import logging
+from collections.abc import Iterable
+from http import HTTPStatus
+
+import msgspec
+from litestar.exceptions import HTTPException
+
+from app.errors import BadInput, DoormanError, GateUnreachable, LedgerUnreachable, NotFound
+from app.web.call import Call, UnsupportedMedia
+from app.web.render import Renderer
+
+HTML_TYPE = (b"content-type", b"text/html; charset=utf-8")
+JSON_TYPE = (b"content-type", b"application/json")
+PROBLEM_TYPE = (b"content-type", b"application/problem+json")
+NO_STORE = (b"cache-control", b"no-store")
+RETRY_SECONDS = 2  # after a neighbour of ours did not answer
+NOT_HERE = "There is nothing here, or it is not yours."
+FAULT = "Something went wrong on our side. Nothing was charged by this request; it has been written down."
+
+Headers = list[tuple[bytes, bytes]]
+
+log = logging.getLogger(__name__)
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """What is wrong, before anybody decided how to say it."""
+
+    status: int
+    detail: str
+    title: str = ""
+    field: str | None = None
+    retry_after_seconds: int | None = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    more: dict[str, object] | None = None  # extension members of the problem document
+
+    @property
+    def heading(self) -> str:
+        return self.title or HTTPStatus(self.status).phrase
+
+
+def problem_of(error: Exception) -> Problem:
+    """-> what the caller may know of an exception."""
+    match error:
+        case UnsupportedMedia():
+            return Problem(415, str(error))
+        case BadInput():
+            return Problem(422, str(error), field=error.field)
+        case NotFound():
+            return Problem(404, NOT_HERE)
+        case GateUnreachable() | LedgerUnreachable():
+            return Problem(
+                503, "One moment: a part of the shop is not answering. Try again shortly.", retry_after_seconds=RETRY_SECONDS
+            )
+        case HTTPException() if error.status_code == 404:
+            return Problem(404, NOT_HERE)
+        case HTTPException() if error.status_code < 500:
+            allow = tuple((b"allow", value.encode()) for name, value in (error.headers or {}).items() if name.lower() == "allow")
+            return Problem(
+                error.status_code, HTTPStatus(error.status_code).description or "The request was refused.", headers=allow
+            )
+        case _:
+            kind = "expected" if isinstance(error, DoormanError) else "unexpected"
+            log.error("%s error in a request: %r", kind, error, exc_info=error)
+            return Problem(500, FAULT)
+
+
+class Problems:
+    """Puts a Problem into the words the caller asked for."""
+
+    def __init__(self, renderer: Renderer):
+        self.renderer = renderer
+
+    def answer(self, problem: Problem, call: Call | None) -> tuple[int, Headers, bytes]:
+        """-> status, headers, body. `call` None: the request was refused before it could be read."""
+        headers: Headers = [NO_STORE, *problem.headers]
+        if problem.retry_after_seconds is not None:
+            headers.append((b"retry-after", b"%d" % problem.retry_after_seconds))
+        if call is None or call.wants_json:
+            headers.append(PROBLEM_TYPE)
+            body = self.document(problem)
+        elif call.partial:
+            headers.append(HTML_TYPE)
+            body = f'<p class="problem" role="alert">{html.escape(problem.detail)}</p>'.encode()
+        else:
+            headers.append(HTML_TYPE)
+            body = self.page(problem, call)
+        headers.append((b"content-length", b"%d" % len(body)))
+        return problem.status, headers, body
+
+    def document(self, problem: Problem) -> bytes:
+        members = {"type": "about:blank", "title": problem.heading, "status": problem.status, "detail": problem.detail}
+        if problem.field is not None:
+            members["field"] = problem.field
+        return msgspec.json.encode(members | (problem.more or {}))
+
+    def page(self, problem: Problem, call: Call) -> bytes:
+        try:
+            return self.renderer.page(
+                "error.html",
+                signed_in=call.session is not None,
+                path=call.path,
+                status=problem.status,
+                title=problem.heading,
+                detail=problem.detail,
+            ).encode()
+        except Exception:
+            log.exception("the error page could not be drawn")
+            return built_in_page(problem)
+
+
+def built_in_page(problem: Problem) -> bytes:
+    heading, detail = html.escape(problem.heading), html.escape(problem.detail)
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f'<title>{heading}</title><main><h1>{heading}</h1><p>{detail}</p><p><a href="/">All drops</a></p></main></html>'
+    ).encode()
+
+
+async def send_answer(send, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
