@@ -1,0 +1,6 @@
+"""Live pages: fan-out of rendered fragments to sockets (Hub), and the feed between processes over Redis pub/sub (Feed)."""
+
+from app.live.feed import Feed
+from app.live.hub import HTML, JSON, JSON_SUBPROTOCOL, Hub
+
+__all__ = ["HTML", "JSON", "JSON_SUBPROTOCOL", "Feed", "Hub"]
