@@ -42,7 +42,7 @@ def postgres_dsn(folder):
 async def migrated_template(postgres_dsn):
     connection = await asyncpg.connect(postgres_dsn)
     await connection.execute("CREATE DATABASE migrated")
-    dsn = postgres_dsn.replace("/postgres?", "/migrated?")
+    dsn = postgres_dsn.replace("/doorman?", "/migrated?")
     await migrate(dsn)
     yield "migrated"
     await connection.close()
@@ -57,7 +57,7 @@ async def database_url(postgres_dsn, migrated_template):
     name = f"t{os.getpid()}_{next(_numbers)}"
     connection = await asyncpg.connect(postgres_dsn)
     await connection.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
-    yield postgres_dsn.replace("/postgres?", f"/{name}?")
+    yield postgres_dsn.replace("/doorman?", f"/{name}?")
     await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     await connection.close()
 
