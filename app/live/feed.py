@@ -136,7 +136,8 @@ class Feed:
         for fresh in (self._mouth is None, True):
             if fresh:
                 self._mouth = self._pool.make_connection()
-                await self._mouth.connect()
+                async with asyncio.timeout(CONNECT_SECONDS_MAX):  # greeting included: redis-py bounds only the bare connect
+                    await self._mouth.connect()
             try:
                 async with asyncio.timeout(PUBLISH_SECONDS_MAX):
                     await self._mouth.send_packed_command(

@@ -202,7 +202,7 @@ class Channel:
     def deliver(self, socket: Socket) -> None:
         """Send the latest state unless the socket has it.
 
-        The send's first step is taken here; only a reader that makes it wait costs a task. `socket.send` must not need a task of its own.
+        The send's first step is taken here; only a reader that makes it wait costs a task. (So `socket.send` must need no task.)
         """
         latest = self.latest
         if latest is None or not socket.open or socket.slow is not None or socket.seq >= latest.seq:
@@ -235,7 +235,7 @@ class Channel:
 
 
 class Hub:
-    """All sockets of this process. Whoever subscribes to the feed passes its messages to `hear`; `feed` is what the hub speaks on."""
+    """All sockets of this process. Whoever subscribes to the feed passes its messages to `hear`; on `feed` the hub speaks."""
 
     def __init__(self, read_state: ReadState, render: Render, feed: Feed | None = None, *, count_loopback: bool = True):
         """`count_loopback`: whether callers on this machine fall under the per-address limit."""
@@ -469,7 +469,7 @@ def _rest_of(coroutine, pending):
 
 
 def _cut_off(send) -> None:
-    """Drop the connection without waiting for its reader. ASGI has no word for it: ask the server's transport, where `send` is its method.
+    """Drop the connection without waiting for its reader. ASGI has no word for it: ask the transport behind `send` (uvicorn).
 
     Without it the peer would keep the descriptor and its buffer, outside our count, for as long as it likes.
     """
