@@ -1,0 +1,15 @@
+"""Every Redis key of a drop, built in this one place.
+
+All keys of a drop carry the hash tag `{drop:ID}`, so they lie on one slot of a cluster and a script may use any of them together.
+What is in each key stands in lua/README.md.
+"""
+
+NAMES = ("rules", "totals", "stock", "held", "receipts", "buyers", "keys", "places", "adjustments", "journal")
+RECORDERS = "recorder"  # the journal's consumer group
+
+
+def key(drop_id: int, name: str) -> str:
+    """7, 'stock' -> '{drop:7}:stock'. `name` is one of NAMES."""
+    if name not in NAMES:
+        raise ValueError(f"a drop has no key named {name!r}")
+    return f"{{drop:{drop_id:d}}}:{name}"
