@@ -10,11 +10,12 @@ Everywhere (globals; also inside imported macros)
     money(amount_minor, currency) -> '€49.00'          iso(moment) -> '2026-11-30T20:00:00.000Z' (for <time datetime> and data-*)
     when(moment) -> '30 Nov 2026, 20:00 UTC'           clock(moment) -> '20:00:00' UTC
     static(name) -> '/static/app.css?v=1a2b3c4d5e6f'   picture(drop) -> '/pictures/<hash>' or '' without a picture
-    development -> bool
+    development -> bool                                now -> datetime, UTC
+    _(text, **values) and ngettext(one, many, n): every sentence goes through them (English only so far)
 DOM hooks: every scene carries data-phase, data-left, data-seq; every order data-order-state
 
 Every full page (not the fragments)
-    signed_in bool · path str (the page's own path, for sign-in?next=) · now datetime · shop_name str
+    signed_in bool · path str (the page's own path, for sign-in?next=) · shop_name str
 
 index.html            cards: list of Card(drop, scene)
 drop.html             drop: Drop · scene: Scene · mine: Mine          include _fragments/scene.html and _fragments/mine.html
@@ -136,6 +137,8 @@ class OrderView:
     state: str  # OrderState, or 'CONFIRMING', or 'LOST' (neither store knows it any more: nothing was charged)
     payment: str  # MoneyState
     pay_by: datetime | None
+    hold_seconds: float  # of the drop: the whole ring
+    reserved_at: datetime | None  # by the gate's clock, to the millisecond; None: not recorded yet
     attempts_left: int
     amount_minor: int
     currency: str
@@ -210,7 +213,9 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=development,
+            extensions=["jinja2.ext.i18n"],
         )
+        self.environment.install_null_translations(newstyle=True)
         self.environment.globals.update(
             money=format_money,
             when=when,
@@ -228,4 +233,4 @@ class Renderer:
 
     def fragment(self, name: str, **context: Any) -> str:
         """-> `_fragments/{name}`; jinja2.TemplateError when it cannot be drawn."""
-        return self.environment.get_template(f"_fragments/{name}").render(**context)
+        return self.environment.get_template(f"_fragments/{name}").render(now=clock.now(), **context)
