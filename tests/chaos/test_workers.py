@@ -1,0 +1,98 @@
+"""Workers killed at every moment, queues starved: one capture, one outcome (A08)."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from tests.house import Shopper
+
+pytestmark = pytest.mark.slow
+
+
+async def held(house, slug, count, *more):
+    """-> (shopper, order) pairs of a fresh drop whose units are all held and recorded."""
+    house.opens_drop(slug, count, *more)
+    shoppers = [Shopper(house, cookie) for cookie in house.shoppers(count)]
+    answers = await asyncio.gather(*(shopper.buys(slug) for shopper in shoppers))
+    pairs = [(shopper, answer.json()["order"]) for shopper, answer in zip(shoppers, answers, strict=True)]
+    await asyncio.gather(*(shopper.sees(order, "PENDING_PAYMENT") for shopper, order in pairs))
+    return pairs
+
+
+def captures(house, orders):
+    """-> captures at the provider per order."""
+    rows = [row for row in house.provider_ledger() if row["order"] in orders and row["captured"]]
+    return {order: sum(row["order"] == order for row in rows) for order in orders}
+
+
+@pytest.mark.parametrize("moment", ["before-the-charge", "during-the-charge", "reply-lost"])
+async def test_a_worker_killed_around_a_charge_charges_once(house, moment):
+    [(shopper, order)] = await held(house, f"kill-{moment}", 1)
+    worker = house.parts()["worker"][0]
+    match moment:
+        case "before-the-charge":
+            os.kill(worker, signal.SIGSTOP)
+            assert (await shopper.pays(order)).status_code == 202
+        case "during-the-charge":
+            house.script(latency=[1.2, 1.2])
+            assert (await shopper.pays(order)).status_code == 202
+            await asyncio.sleep(0.8)
+        case "reply-lost":
+            house.script(drop_after_capture=1)
+            assert (await shopper.pays(order)).status_code == 202
+            await asyncio.sleep(0.3)
+    os.kill(worker, signal.SIGKILL)
+    house.script(latency=[0, 0.05])
+    await shopper.sees(order, "PAID")
+    assert captures(house, [order]) == {order: 1}
+    assert house.books_at_rest(f"kill-{moment}")["paid"] == 1
+
+
+async def test_a_recorder_killed_under_load_loses_no_reservation(house):
+    house.opens_drop("recorder", 300)
+    cookies = house.shoppers(300)
+
+    async def kills():
+        for _ in range(3):
+            await asyncio.sleep(0.05)
+            os.kill(house.parts()["recorder"][0], signal.SIGKILL)
+            await asyncio.sleep(0.5)
+
+    answers = await asyncio.gather(kills(), *(Shopper(house, cookie).buys("recorder") for cookie in cookies))
+    assert {answer.status_code for answer in answers[1:]} == {201}
+    books = house.books_at_rest("recorder")
+    assert (books["held"], books["refused"], books["gate_left"]) == (300, 0, 0)
+
+
+async def test_four_hundred_payments_starved_past_the_sweep_charge_nobody(house):
+    pairs = await held(house, "starved", 400, "--hold", "5")
+    worker = house.parts()["worker"][0]
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        submitted = await asyncio.gather(*(shopper.pays(order) for shopper, order in pairs))
+        assert {answer.status_code for answer in submitted} == {202}
+        books = house.books_at_rest("starved")
+        assert (books["gate_left"], books["paid"], books["held"]) == (400, 0, 0)
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    await asyncio.sleep(3)  # every late job runs now, and must lose its claim
+    assert not any(captures(house, {order for _, order in pairs}).values())
+    books = house.books_at_rest("starved")
+    assert books["gate_left"] + books["paid"] == 400 and books["balanced"]
+
+
+async def test_a_provider_outage_neither_sells_nor_frees_the_unit(house):
+    [(shopper, order)] = await held(house, "outage", 1, "--hold", "3")
+    house.script(drop_after_capture=1)
+    await shopper.pays(order)
+    await asyncio.sleep(0.2)
+    house.script(outage=True)
+    await asyncio.sleep(7)  # past the hold, the grace and the claim
+    seen = await shopper.order(order)
+    house.script(outage=False)
+    assert seen["state"] in ("PROCESSING", "PAID")
+    await shopper.sees(order, "PAID")
+    assert captures(house, [order]) == {order: 1}
+    house.books_at_rest("outage")
