@@ -90,6 +90,9 @@ class Recorder:
 
     async def _record(self, drop_id: int, entries: list[JournalEntry]) -> None:
         """One transaction for the batch, then the acknowledgement. A bad entry is set apart so that it stops nobody else."""
+        for entry in [entry for entry in entries if entry.fault]:
+            entries.remove(entry)
+            await self._set_apart(drop_id, entry, entry.fault)
         while entries:
             try:
                 recorded = await self._ledger.record(drop_id, [to_entry(entry) for entry in entries])
