@@ -23,9 +23,24 @@ class Call:
     """Filled by the guard. Header values are bytes as they came, b"" when absent."""
 
     __slots__ = (
-        "accept", "address", "body", "content_length", "content_type", "cookie", "fetch_site", "forwarded_for", "host", "key", "origin",
-        "partial", "path", "query_string", "repeated", "session",
-    )  # fmt: skip
+        "accept",
+        "address",
+        "authorization",
+        "body",
+        "content_length",
+        "content_type",
+        "cookie",
+        "fetch_site",
+        "forwarded_for",
+        "host",
+        "key",
+        "origin",
+        "partial",
+        "path",
+        "query_string",
+        "repeated",
+        "session",
+    )
 
     def __init__(self, scope: dict[str, Any]):
         self.path: str = scope["path"]
@@ -34,7 +49,7 @@ class Call:
         self.session: Session | None = None
         self.address = ""
         self.host = self.origin = self.fetch_site = self.accept = self.cookie = self.content_type = self.content_length = b""
-        self.forwarded_for = b""
+        self.forwarded_for = self.authorization = b""
         self.key: bytes | None = None
         self.partial = False
         self.repeated = False  # a header that must stand alone came twice
@@ -60,13 +75,15 @@ class Call:
                 self.key = value
             elif name == b"hx-request-type":
                 self.partial = value == b"partial"
+            elif name == b"authorization":
+                self.authorization = value
             elif name == b"x-forwarded-for":
                 self.forwarded_for = self.forwarded_for + b"," + value if self.forwarded_for else value
 
     @property
     def wants_json(self) -> bool:
-        """JSON only for those who ask for it by name (a browser's */* is HTML)."""
-        return JSON in self.accept or b"application/problem+json" in self.accept
+        """JSON for those who ask for it by name, and for programs that send it (a browser's */* is HTML)."""
+        return JSON in self.accept or (self.sends_json and b"text/html" not in self.accept)
 
     @property
     def sends_json(self) -> bool:
@@ -78,7 +95,7 @@ class Call:
 
     def query(self, name: str) -> str:
         """-> the query parameter's value, "" when absent (the guard has refused a query that is not UTF-8)."""
-        pairs = parse_qsl(self.query_string.decode("ascii", "replace"), max_num_fields=None) if self.query_string else ()
+        pairs = parse_qsl(self.query_string.decode("ascii", "replace")) if self.query_string else ()
         return next((value for found, value in pairs if found == name), "")
 
     def fields(self) -> dict[str, Any]:

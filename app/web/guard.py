@@ -1,17 +1,18 @@
 """The one guard in front of every path, raw or routed: host, path, address rate, origin, body size and time, session, headers.
 
-Guarantees, for whatever a stranger sends: no handler sees a request with an unknown host, a path or query that is not UTF-8 or holds
-control characters, a cross-site unsafe method or socket handshake, or a body that is too large or too slow; every answer carries the
-security headers; an exception below becomes a plain 500 without its text. When its neighbours (templates) fail, the built-in page of
-problems.py stands in. It asks nobody else, so it works with Redis and Postgres gone.
+Guarantees, for whatever a stranger sends: no handler sees a request with an unknown host, a path or query that is not UTF-8 or
+holds control characters, a cross-site unsafe method or socket handshake, or a body that is too large or too slow; every answer
+carries the security headers; an exception below becomes a plain 500 without its text. When its neighbours (templates) fail, the
+built-in page of problems.py stands in. It asks nobody else, so it works with Redis and Postgres gone.
 """
 
 import asyncio
 import functools
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import unquote_to_bytes
+
+import structlog
 
 from app.settings import Settings
 from app.web.addresses import Addresses, is_loopback
@@ -35,7 +36,7 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 App = Callable[[dict[str, Any], Callable, Callable], Awaitable[None]]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger("guard")
 
 
 class Guard:

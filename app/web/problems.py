@@ -1,15 +1,15 @@
 """Answers that say what is wrong: RFC 9457 problem details for JSON, the error page for people, a line of text for htmx.
 
-Guarantees: no stack trace and no words of an exception that was not meant for the caller; drawing an error page cannot fail (when the
-template does, a built-in page stands in).
+Guarantees: no stack trace and no words of an exception that was not meant for the caller; drawing an error page cannot fail (when
+the template does, a built-in page stands in).
 """
 
 import html
-import logging
 from collections.abc import Iterable
 from http import HTTPStatus
 
 import msgspec
+import structlog
 from litestar.exceptions import HTTPException
 
 from app.errors import BadInput, DoormanError, GateUnreachable, LedgerUnreachable, NotFound
@@ -26,7 +26,7 @@ FAULT = "Something went wrong on our side. Nothing was charged by this request; 
 
 Headers = list[tuple[bytes, bytes]]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger("problems")
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def problem_of(error: Exception) -> Problem:
             )
         case _:
             kind = "expected" if isinstance(error, DoormanError) else "unexpected"
-            log.error("%s error in a request: %r", kind, error, exc_info=error)
+            log.error("a request failed", kind=kind, exc_info=error)
             return Problem(500, FAULT)
 
 

@@ -178,7 +178,6 @@ class Mine:
 @dataclass(frozen=True, slots=True)
 class Account:
     email: str
-    since: datetime
 
 
 def when(moment: datetime) -> str:

@@ -1,20 +1,22 @@
 """Who is asking: the session cookie, and the memory of who was signed out everywhere.
 
-The cookie says `1.<shopper>.<epoch>.<issued>.<mac>` (numbers in hex), so a process knows a shopper without asking anybody, in under
-3 us. It is made new at every sign-in and lives 30 days. A forged, truncated or expired cookie means "not signed in", never an error.
+The cookie says `1.<shopper>.<epoch>.<issued>.<mac>` (numbers in hex), so a process knows a shopper without asking anybody, in
+under 3 us. It is made new at every sign-in and lives 30 days. A forged, truncated or expired cookie means "not signed in", never
+an error.
 
-Revocation: each shopper has an epoch in the ledger, raised by "sign out everywhere". Every process keeps the epochs above 0 in memory:
-read at start, told by the feed, read again after every gap of the feed, and polled while the feed is deaf. So a revoked cookie
-dies within EPOCH_SECONDS_MAX everywhere, or, while ledger and feed are both gone, as soon as one is back.
+Revocation: each shopper has an epoch in the ledger, raised by "sign out everywhere". Every process keeps the epochs above 0 in
+memory: read at start, told by the feed, read again after every gap of the feed, and polled while the feed is deaf. So a revoked
+cookie dies within EPOCH_SECONDS_MAX everywhere, or, while ledger and feed are both gone, as soon as one is back.
 """
 
 import asyncio
 import hmac
-import logging
 import time
 from collections.abc import Iterable
 
 import msgspec
+import structlog
+from litestar.datastructures import Cookie
 
 from app.errors import LedgerUnreachable
 from app.settings import Settings
@@ -27,7 +29,7 @@ EPOCH_POLL_SECONDS = 4.0  # while the feed is deaf
 COOKIE_CHARACTERS_MAX = 128
 NUMBER_MAX = 2**63 - 1
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger("session")
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -73,16 +75,16 @@ class Sessions:
                 return session
         return None
 
-    def set_cookie(self, shopper_id: int, epoch: int) -> str:
-        """-> the Set-Cookie header of a fresh session."""
-        return self.cookie_header(self.name, self.value(shopper_id, epoch), SESSION_SECONDS)
+    def fresh_cookie(self, shopper_id: int, epoch: int) -> Cookie:
+        """-> the cookie of a new session: made at every sign-in."""
+        return self.cookie(self.name, self.value(shopper_id, epoch), SESSION_SECONDS)
 
-    def clear_cookie(self) -> str:
-        return self.cookie_header(self.name, "", 0)
+    def no_cookie(self) -> Cookie:
+        """-> what makes a browser forget its session."""
+        return self.cookie(self.name, "", 0)
 
-    def cookie_header(self, name: str, value: str, seconds: int) -> str:
-        secure = "; Secure" if self.production else ""
-        return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+    def cookie(self, name: str, value: str, seconds: int) -> Cookie:
+        return Cookie(key=name, value=value, path="/", max_age=seconds, httponly=True, samesite="lax", secure=self.production)
 
     def raise_epoch(self, shopper_id: int, epoch: int) -> None:
         """Cookies of this shopper below `epoch` are void from now on; an older message changes nothing."""
@@ -94,16 +96,18 @@ class Sessions:
         for shopper_id, epoch in (await ledger.signed_out_epochs()).items():
             self.raise_epoch(shopper_id, epoch)
 
+    async def load_if_possible(self, ledger) -> None:
+        try:
+            await self.load(ledger)
+        except LedgerUnreachable as error:
+            log.warning("sign-outs elsewhere are unknown right now: ledger out of reach", error=str(error))
+
     async def poll_while_deaf(self, ledger, feed) -> None:
         """Run for ever: the floor under the feed."""
         while True:
             await asyncio.sleep(EPOCH_POLL_SECONDS)
-            if not feed.deaf:
-                continue
-            try:
-                await self.load(ledger)
-            except LedgerUnreachable as error:
-                log.warning("sign-outs of other processes are unknown right now: feed deaf, ledger out of reach (%s)", error)
+            if feed.deaf:
+                await self.load_if_possible(ledger)
 
 
 def mint_cookies(settings: Settings, shopper_ids: Iterable[int]) -> list[str]:

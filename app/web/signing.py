@@ -1,7 +1,7 @@
 """Signed values that shoppers carry for us: one key per purpose, derived from the installation's secret.
 
-Guarantees: a value signed for one purpose never passes for another; a changed, truncated or foreign value reads as None, in constant
-time; nothing here raises for what a stranger sends.
+Guarantees: a value signed for one purpose never passes for another; a changed, truncated or foreign value reads as None, in
+constant time; nothing here raises for what a stranger sends.
 """
 
 import base64

@@ -1,0 +1,157 @@
+"""Signing in by an e-mailed code, signing out, the account page.
+
+A code has six digits, lives ten minutes, works once, bears five tries and only counts in the browser that asked for it (which
+holds its id in a signed cookie). It is hashed at rest with the installation's secret. An address gets five mails an hour; a sixth
+is refused quietly: the answer is the same whether an address is known, new, or has asked too often, and nothing here looks a
+shopper up before the code is right.
+"""
+
+import hmac
+import secrets
+from uuid import UUID, uuid4
+
+from litestar import Response, get, post
+
+from app.clock import now
+from app.domain import emails
+from app.errors import BadInput, NotFound
+from app.ledger import Message
+from app.web.call import Call
+from app.web.doors import Doors, document, own_path, redirect, shopper_of
+from app.web.orders_view import recorded
+from app.web.render import Account
+
+CODE_DIGITS = 6
+CODE_SECONDS = 600
+CODE_CHARACTERS_MAX = 32  # people paste spaces and dashes along
+NEXT_CHARACTERS_MAX = 2048
+WRONG = "That code is not right, or no longer good. Check the newest mail, or ask for a new code."
+STALE = "That sign-in has run out of time, or was started in another browser. Ask for a new code."
+
+
+@get("/sign-in")
+async def ask_address(call: Call, doors: Doors) -> Response:
+    return doors.page(call, "sign_in.html", next=own_path(call.query("next")), email="", problem=None)
+
+
+@post("/sign-in", status_code=202)
+async def send_code(call: Call, doors: Doors) -> Response:
+    target = own_path(call.text_field("next", NEXT_CHARACTERS_MAX))
+    typed = call.text_field("email", emails.EMAIL_CHARACTERS_MAX)
+    try:
+        address, normalised = emails.written(typed), emails.normalise(typed)
+    except BadInput as error:
+        if call.wants_json or call.partial:
+            raise
+        return doors.page(call, "sign_in.html", status=422, next=target, email=typed, problem=str(error))
+    code_id, code = uuid4(), f"{secrets.randbelow(10**CODE_DIGITS):0{CODE_DIGITS}d}"
+    message = code_message(code_id, code, address, doors.settings.public_url)
+    if await doors.ledger.ask_code(code_id, normalised, address, code_hash(doors, code_id, code), CODE_SECONDS, message):
+        await doors.jobs.deliver()
+    asked = doors.sessions.cookie(asked_name(doors), doors.asked_tokens.sign([str(code_id), address, target]), CODE_SECONDS)
+    if call.wants_json:
+        response = document({"next": "/sign-in/code"}, status=202)
+        response.cookies.append(asked)
+        return response
+    return redirect(call, "/sign-in/code", cookies=[asked])
+
+
+@get("/sign-in/code")
+async def ask_code(call: Call, doors: Doors) -> Response:
+    asked = asked_by(call, doors)
+    if asked is None:
+        return redirect(call, "/sign-in")
+    _, address, target = asked
+    return doors.page(call, "sign_in_code.html", next=target, email=address, problem=None)
+
+
+@post("/sign-in/code", status_code=200)
+async def try_code(call: Call, doors: Doors) -> Response:
+    asked = asked_by(call, doors)
+    if asked is None:
+        return refused(call, doors, "sign_in.html", STALE, next="/", email="")
+    code_id, address, target = asked
+    code = "".join(character for character in call.text_field("code", CODE_CHARACTERS_MAX) if character not in " -\t\u00a0")
+    if len(code) != CODE_DIGITS or not code.isascii() or not code.isdigit():
+        return refused(call, doors, "sign_in_code.html", f"A code has {CODE_DIGITS} digits.", next=target, email=address)
+    found = await doors.ledger.try_code(UUID(code_id), code_hash(doors, code_id, code))
+    if found is None:
+        return refused(call, doors, "sign_in_code.html", WRONG, next=target, email=address)
+    shopper = await doors.ledger.shopper(await doors.ledger.shopper_for(*found))
+    cookies = [doors.sessions.fresh_cookie(shopper.id, shopper.session_epoch), doors.sessions.cookie(asked_name(doors), "", 0)]
+    if call.wants_json:
+        response = document({"signed_in": True, "next": target})
+        response.cookies.extend(cookies)
+        return response
+    return redirect(call, target, cookies=cookies)
+
+
+@post("/sign-out", status_code=200)
+async def sign_out(call: Call, doors: Doors) -> Response:
+    return redirect(call, "/", cookies=[doors.sessions.no_cookie()])
+
+
+@post("/sign-out/everywhere", status_code=200)
+async def sign_out_everywhere(call: Call, doors: Doors) -> Response:
+    shopper_id = shopper_of(call).shopper_id
+    epoch = await doors.ledger.sign_out_everywhere(shopper_id)
+    if epoch is not None:
+        doors.sessions.raise_epoch(shopper_id, epoch)
+        await doors.feed.publish("epoch", shopper=shopper_id, epoch=epoch)
+    return redirect(call, "/", cookies=[doors.sessions.no_cookie()])
+
+
+@get("/account")
+async def show_account(call: Call, doors: Doors) -> Response:
+    shopper = await doors.ledger.shopper(shopper_of(call).shopper_id)
+    if shopper is None:
+        raise NotFound("no such shopper")
+    orders = [recorded(row) for row in await doors.ledger.orders_of(shopper.id, 10)]
+    if call.wants_json:
+        return document({"email": shopper.email_written})
+    return doors.page(call, "account.html", account=Account(shopper.email_written), orders=orders)
+
+
+def refused(call: Call, doors: Doors, template: str, problem: str, **context: str) -> Response:
+    """The form once more, with what is wrong, and no word about which part of it was right."""
+    if call.wants_json or call.partial:
+        raise BadInput(problem, field="code")
+    return doors.page(call, template, status=422, problem=problem, **context)
+
+
+def asked_by(call: Call, doors: Doors) -> tuple[str, str, str] | None:
+    """-> (code id, address as written, where to go then) of the code that this browser asked for."""
+    prefix = asked_name(doors).encode() + b"="
+    for pair in call.cookie.split(b";"):
+        if pair.strip().startswith(prefix):
+            asked = doors.asked_tokens.read(pair.strip()[len(prefix) :].decode("latin-1"))
+            return None if asked is None else tuple(asked)
+    return None
+
+
+def asked_name(doors: Doors) -> str:
+    return "__Host-asked" if doors.settings.production else "asked"
+
+
+def code_hash(doors: Doors, code_id: UUID | str, code: str) -> bytes:
+    return hmac.digest(doors.code_key, f"{code_id}:{code}".encode(), "sha256")
+
+
+def code_message(code_id: UUID, code: str, address: str, public_url: str) -> Message:
+    minutes = CODE_SECONDS // 60
+    shown = f"{code[:3]} {code[3:]}"
+    return Message(
+        kind="sign_in_code",
+        subject_id=str(code_id),
+        order_id=None,
+        recipient=address,
+        subject=f"{shown} is your sign-in code",
+        body_text=(
+            f"Your sign-in code: {shown}\n\nIt works once, for {minutes} minutes, in the browser that asked for it at {public_url}.\n"
+            f"If that was not you, ignore this mail: without the code nobody gets in.\n\n{now():%Y-%m-%d %H:%M} UTC\n"
+        ),
+        body_html=(
+            f"<p>Your sign-in code:</p><p><strong>{shown}</strong></p><p>It works once, for {minutes} minutes, in the browser that "
+            f"asked for it at {public_url}.</p><p>If that was not you, ignore this mail: without the code nobody gets in.</p>"
+        ),
+    )

@@ -1,0 +1,199 @@
+"""The web application of one process: guard, hot paths, router, and the tasks that keep its memories fresh.
+
+    guard ─▶ hot (buy, stock, live) ─▶ Litestar (everything else)
+
+Start-up fills the memories (drops, session epochs) before the first request is served and needs the ledger once. Afterwards the
+feed tells what changed; each memory has a floor of its own for when the feed is deaf. Stopping closes the sockets, so that
+browsers reconnect to another process, and ends the tasks.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+from litestar import Litestar, Request, Response
+from litestar.di import Provide
+
+from app import wiring
+from app.live import Hub
+from app.purchase.reserving import Counter
+from app.web import account, dev, health, orders, pictures, shop
+from app.web.call import SCOPE_KEY, Call
+from app.web.catalogue import Catalogue
+from app.web.doors import Doors, SignInNeeded, redirect
+from app.web.guard import Guard
+from app.web.hot import Hot
+from app.web.metrics import Metrics
+from app.web.picture_memory import Pictures
+from app.web.problems import Problem, Problems, problem_of
+from app.web.render import Renderer
+from app.web.scenes import Scenes
+from app.web.session import Sessions
+from app.web.signing import Signer, derive
+
+ORDER_TOKEN_SECONDS = 24 * 3600
+
+log = structlog.get_logger("web")
+
+ROUTES = [
+    shop.list_drops,
+    shop.show_drop,
+    shop.show_mine,
+    orders.list_orders,
+    orders.show_order,
+    orders.show_status,
+    orders.pay,
+    orders.cancel,
+    account.ask_address,
+    account.send_code,
+    account.ask_code,
+    account.try_code,
+    account.sign_out,
+    account.sign_out_everywhere,
+    account.show_account,
+    health.alive,
+    health.ready,
+    health.metrics,
+    pictures.show_picture,
+    pictures.show_file,
+]
+DEVELOPMENT_ROUTES = [dev.show_mail]
+
+
+def create_app(parts: wiring.Web) -> Guard:
+    """-> the ASGI application over a web process's parts (`wiring.web`)."""
+    settings = parts.settings
+    renderer = Renderer(development=not settings.production)
+    problems = Problems(renderer)
+    sessions = Sessions(settings)
+    counter = Counter(parts.crowd, settings.buy_limit)
+    metrics = Metrics()
+    catalogue = Catalogue(parts.ledger)
+    scenes = Scenes(parts.gate, catalogue, renderer)
+    hub = Hub(scenes.read, scenes.draw, parts.feed, count_loopback=settings.production or settings.limit_loopback)
+    metrics.gauge("doorman_sockets", "Open sockets of this process", lambda: hub.sockets_total)
+    metrics.gauge("doorman_answers_from_memory", "Buys answered without the gate", lambda: counter.answers_from_memory)
+    order_tokens = Signer(settings.secret, "order", seconds_valid=ORDER_TOKEN_SECONDS)
+    doors = Doors(
+        settings=settings,
+        ledger=parts.ledger,
+        gate=parts.gate,
+        feed=parts.feed,
+        jobs=parts.jobs,
+        till=parts.till,
+        hub=hub,
+        catalogue=catalogue,
+        scenes=scenes,
+        renderer=renderer,
+        sessions=sessions,
+        metrics=metrics,
+        pictures=Pictures(parts.ledger),
+        order_tokens=order_tokens,
+        asked_tokens=Signer(settings.secret, "asked", seconds_valid=account.CODE_SECONDS),
+        code_key=derive(settings.secret, "code"),
+    )
+    memory = Memory(doors, counter)
+    router = Litestar(
+        route_handlers=ROUTES if settings.production else [*ROUTES, *DEVELOPMENT_ROUTES],
+        dependencies={"doors": Provide(lambda: doors, sync_to_thread=False), "call": Provide(call_of, sync_to_thread=False)},
+        exception_handlers={Exception: refuse_with(problems)},
+        lifespan=[memory.kept],
+        openapi_config=None,
+        logging_config=None,
+        debug=False,
+    )
+    hot = Hot(
+        router,
+        counter=counter,
+        catalogue=catalogue,
+        scenes=scenes,
+        hub=hub,
+        renderer=renderer,
+        problems=problems,
+        order_tokens=order_tokens,
+        metrics=metrics,
+    )
+    return Guard(hot, settings, sessions, problems)
+
+
+def call_of(request: Request) -> Call:
+    return request.scope[SCOPE_KEY]
+
+
+def refuse_with(problems: Problems):
+    def refuse(request: Request, error: Exception) -> Response:
+        call: Call = request.scope[SCOPE_KEY]
+        if isinstance(error, SignInNeeded):
+            if call.wants_json:
+                return raw_response(*problems.answer(Problem(401, "Sign in first."), call))
+            return redirect(call, f"/sign-in?next={here(call)}")
+        return raw_response(*problems.answer(problem_of(error), call))
+
+    return refuse
+
+
+def raw_response(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> Response:
+    told = {name.decode(): value.decode() for name, value in headers if name != b"content-length"}
+    return Response(body, status_code=status, media_type=told.pop("content-type"), headers=told)
+
+
+def here(call: Call) -> str:
+    """-> this page's own address, as a query value."""
+    query = f"?{call.query_string.decode('ascii', 'replace')}" if call.query_string else ""
+    return quote(call.path + query, safe="/")
+
+
+class Memory:
+    """Keeps what this process remembers (drops, epochs, nothing-left) true to the stores."""
+
+    def __init__(self, doors: Doors, counter: Counter):
+        self.doors = doors
+        self.counter = counter
+        self.tasks: set[asyncio.Task] = set()
+
+    @asynccontextmanager
+    async def kept(self, app: Litestar) -> AsyncIterator[None]:
+        doors = self.doors
+        await doors.catalogue.load()
+        await doors.sessions.load(doors.ledger)
+        self.start(doors.feed.subscribe(self.hear))
+        self.start(doors.catalogue.reload_for_ever())
+        self.start(doors.sessions.poll_while_deaf(doors.ledger, doors.feed))
+        try:
+            yield
+        finally:
+            await doors.hub.close()
+            for task in self.tasks:
+                task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    def hear(self, message: dict[str, Any]) -> None:
+        """One message of the feed. It is a hint from another process of ours: an odd one is dropped by the feed's own guard."""
+        match message:
+            case {"kind": "gap"}:
+                self.counter.forget_all()
+                self.start(self.doors.catalogue.load_if_possible())
+                self.start(self.doors.sessions.load_if_possible(self.doors.ledger))
+            case {"kind": "drop", "drop": int(drop_id)}:
+                self.counter.forget(drop_id)
+                self.start(self.refresh(drop_id, message))
+                return  # the hub redraws once the drop has been read again
+            case {"kind": "stock", "drop": int(drop_id)}:
+                self.counter.forget(drop_id)
+            case {"kind": "epoch", "shopper": int(shopper_id), "epoch": int(epoch)}:
+                self.doors.sessions.raise_epoch(shopper_id, epoch)
+        self.doors.hub.hear(message)
+
+    async def refresh(self, drop_id: int, message: dict[str, Any]) -> None:
+        await self.doors.catalogue.refresh_if_possible(drop_id)
+        self.doors.hub.hear(message)
+
+    def start(self, work) -> None:
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)

@@ -1,0 +1,28 @@
+"""The development mailbox: every mail the shop wrote, newest first. In production it does not exist, whatever the address."""
+
+from typing import Any
+
+from litestar import Response, get
+
+from app.web.call import Call
+from app.web.doors import Doors, document
+
+MAILS_MAX = 200
+
+
+@get("/dev/mail")
+async def show_mail(call: Call, doors: Doors) -> Response:
+    mails = [as_shown(message) for message in await doors.ledger.newest(MAILS_MAX)]
+    return document(mails) if call.wants_json else doors.page(call, "dev_mail.html", mails=mails)
+
+
+def as_shown(message) -> dict[str, Any]:
+    return {
+        "to": message.recipient,
+        "kind": message.kind,
+        "subject": message.subject,
+        "text": message.body_text,
+        "html": message.body_html,
+        "message_id": message.message_id,
+        "order": None if message.order_id is None else str(message.order_id),
+    }

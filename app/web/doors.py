@@ -1,0 +1,104 @@
+"""What the routed handlers share: the parts of this web process and the few ways to answer.
+
+Handlers are thin: they read the call, ask one part, and answer through `page`, `fragment`, `document` or `redirect`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from litestar import Response
+from litestar.datastructures import Cookie
+
+from app.errors import DoormanError
+from app.gate import Gate
+from app.jobs import Jobs
+from app.ledger import Ledger
+from app.live import Feed, Hub
+from app.purchase.paying import Till
+from app.settings import Settings
+from app.web.call import Call
+from app.web.catalogue import Catalogue
+from app.web.metrics import Metrics
+from app.web.picture_memory import Pictures
+from app.web.render import Renderer
+from app.web.scenes import Scenes
+from app.web.session import Session, Sessions
+from app.web.signing import Signer
+
+PRIVATE = {"cache-control": "private, no-cache", "vary": "Accept, HX-Request-Type, Cookie"}
+NEXT_CHARACTERS_MAX = 512
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
+
+
+class SignInNeeded(DoormanError):
+    """This address is for signed-in shoppers: 401 for programs, the sign-in page for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    settings: Settings
+    ledger: Ledger
+    gate: Gate
+    feed: Feed
+    jobs: Jobs
+    till: Till
+    hub: Hub
+    catalogue: Catalogue
+    scenes: Scenes
+    renderer: Renderer
+    sessions: Sessions
+    metrics: Metrics
+    pictures: Pictures
+    order_tokens: Signer  # [order id, shopper id, drop id, ms of the reservation]: carried by the redirect after a buy
+    asked_tokens: Signer  # [code id, email as written, next]: held by the browser that asked for a sign-in code
+    code_key: bytes
+
+    def page(
+        self, call: Call, template: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **context: Any
+    ) -> Response:
+        body = self.renderer.page(template, signed_in=call.session is not None, path=call.path, **context)
+        return Response(body.encode(), status_code=status, media_type=HTML, headers={**PRIVATE, **(headers or {})})
+
+    def fragment(self, template: str, *, status: int = 200, **context: Any) -> Response:
+        body = self.renderer.fragment(template, **context)
+        return Response(body.encode(), status_code=status, media_type=HTML, headers={**PRIVATE, "cache-control": "no-store"})
+
+
+def document(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(
+        msgspec.json.encode(value),
+        status_code=status,
+        media_type=JSON,
+        headers={**PRIVATE, "cache-control": "no-store", **(headers or {})},
+    )
+
+
+def redirect(call: Call, url: str, *, cookies: Sequence[Cookie] = ()) -> Response:
+    """303 for a plain form or link; for htmx the header that makes the browser go there."""
+    target = {"hx-redirect": url} if call.partial else {"location": url}
+    return Response(
+        b"", status_code=200 if call.partial else 303, media_type=HTML, headers={**PRIVATE, **target}, cookies=list(cookies)
+    )
+
+
+def shopper_of(call: Call) -> Session:
+    """-> who asks; SignInNeeded without a session."""
+    if call.session is None:
+        raise SignInNeeded("sign in first")
+    return call.session
+
+
+def own_path(target: str) -> str:
+    """-> `target` when it is a path of ours, "/" for anything that could lead elsewhere."""
+    lawful = (
+        len(target) <= NEXT_CHARACTERS_MAX
+        and target.startswith("/")
+        and not target.startswith("//")
+        and "\\" not in target
+        and target.isprintable()
+        and not any(character.isspace() for character in target)
+    )
+    return target if lawful else "/"

@@ -1,0 +1,66 @@
+"""Is this process alive (/healthz), can it serve (/readyz), what has it counted (/metrics)?
+
+Alive asks nobody. Ready asks every neighbour at once, briefly, and names those that do not answer (503): a load balancer then
+prefers a process that can sell; the pages of this one go on working as far as they can. Metrics need `Authorization: Bearer
+<token>`, except on loopback in development.
+"""
+
+import asyncio
+import hmac
+
+from litestar import Response, get
+
+from app.errors import DoormanError, NotFound
+from app.settings import Settings
+from app.web.addresses import is_loopback
+from app.web.call import Call
+from app.web.doors import Doors, document
+from app.web.scenes import Scenes
+from app.web.signing import derive
+
+READY_SECONDS_MAX = 1.5
+
+
+@get("/healthz")
+async def alive() -> Response:
+    return document({"alive": True})
+
+
+@get("/readyz")
+async def ready(doors: Doors) -> Response:
+    answers = await asyncio.gather(answers_in_time(doors.ledger.first_shop()), answers_in_time(gate_answers(doors.scenes)))
+    parts = {"catalogue": doors.catalogue.loaded, "ledger": answers[0], "gate": answers[1], "feed": not doors.feed.deaf}
+    return document({"ready": all(parts.values()), **parts}, status=200 if all(parts.values()) else 503)
+
+
+@get("/metrics")
+async def metrics(call: Call, doors: Doors) -> Response:
+    if not may_read_metrics(call, doors):
+        raise NotFound("metrics")
+    return Response(
+        doors.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8", headers={"cache-control": "no-store"}
+    )
+
+
+async def gate_answers(scenes: Scenes) -> None:
+    await scenes.gate.peek(0)  # no such drop: the answer is None, and that is an answer
+
+
+async def answers_in_time(question) -> bool:
+    try:
+        async with asyncio.timeout(READY_SECONDS_MAX):
+            await question
+    except (DoormanError, TimeoutError):
+        return False
+    return True
+
+
+def may_read_metrics(call: Call, doors: Doors) -> bool:
+    if not doors.settings.production and is_loopback(call.address):
+        return True
+    return hmac.compare_digest(call.authorization, b"Bearer " + metrics_token(doors.settings).encode())
+
+
+def metrics_token(settings: Settings) -> str:
+    """-> the bearer token of /metrics, derived from the installation's secret."""
+    return derive(settings.secret, "metrics").hex()

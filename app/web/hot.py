@@ -1,0 +1,241 @@
+"""The crowd's three addresses as raw ASGI in front of the router: buy, stock, live.
+
+Guarantees: every answer is that of the public contract (DESIGN section 7), in the caller's language (JSON, htmx fragment, plain
+form); a loser costs no SQL and one gate call at most; bad input is a 4xx that names the field and reaches neither store. A caller
+who hangs up changes nothing: the verdict stands at the gate and the same key finds it. The gate gone: 503 `not_ready`. A 201 is
+said only for what the gate has granted.
+"""
+
+import asyncio
+import functools
+import secrets
+from typing import Any
+
+import msgspec
+
+from app.clock import from_ms, iso, now_ms
+from app.domain.drops import Drop, Variant
+from app.domain.keys import check_key
+from app.domain.verdicts import Answer, Verdict
+from app.errors import BadInput, DoormanError, NotFound
+from app.gate.records import PLACE
+from app.live import HTML, JSON, JSON_SUBPROTOCOL, Hub
+from app.purchase.reserving import Counter
+from app.web.call import SCOPE_KEY, Call, UnsupportedMedia
+from app.web.catalogue import Catalogue
+from app.web.metrics import Metrics
+from app.web.problems import HTML_TYPE, JSON_TYPE, NO_STORE, Problem, Problems, problem_of, send_answer
+from app.web.render import Renderer
+from app.web.sayings import refusal_problem, said
+from app.web.scenes import Scenes, stock_json
+from app.web.signing import Signer
+
+PREFIX = "/drops/"
+VARY = (b"vary", b"Accept, HX-Request-Type, Cookie")
+QUANTITY_CHARACTERS_MAX = 9
+VARIANT_CHARACTERS_MAX = 80
+REFUSALS_CACHED = 1024
+CLOSED = Answer(Verdict.CLOSED)
+
+Raw = tuple[int, list[tuple[bytes, bytes]], bytes]  # status, headers, body
+
+
+class Hot:
+    """ASGI: answers what is its own, passes the rest to `inner`."""
+
+    def __init__(
+        self,
+        inner,
+        *,
+        counter: Counter,
+        catalogue: Catalogue,
+        scenes: Scenes,
+        hub: Hub,
+        renderer: Renderer,
+        problems: Problems,
+        order_tokens: Signer,
+        metrics: Metrics,
+    ):
+        self.inner = inner
+        self.counter = counter
+        self.catalogue = catalogue
+        self.scenes = scenes
+        self.hub = hub
+        self.renderer = renderer
+        self.problems = problems
+        self.order_tokens = order_tokens
+        self.metrics = metrics
+        self.refusal_in_json = functools.lru_cache(REFUSALS_CACHED)(self._refusal_in_json)
+        self.refusal_in_html = functools.lru_cache(REFUSALS_CACHED)(self._refusal_in_html)
+
+    async def __call__(self, scope: dict[str, Any], receive, send) -> None:
+        path: str = scope["path"]
+        if scope["type"] == "lifespan" or not path.startswith(PREFIX):
+            await self.inner(scope, receive, send)
+            return
+        slug, _, verb = path[len(PREFIX) :].partition("/")
+        if scope["type"] == "websocket":
+            await self.live(scope, receive, send, slug, verb)
+        elif verb == "buy":
+            await self.answer(scope, send, self.buy, slug, b"POST")
+        elif verb == "stock":
+            await self.answer(scope, send, self.stock, slug, b"GET")
+        else:
+            await self.inner(scope, receive, send)
+
+    async def answer(self, scope: dict[str, Any], send, door, slug: str, method: bytes) -> None:
+        call: Call = scope[SCOPE_KEY]
+        if scope["method"].encode() != method:
+            allowed = Problem(405, f"Use {method.decode()} here.", headers=((b"allow", method),))
+            await send_answer(send, *self.problems.answer(allowed, call))
+            return
+        try:
+            answer = await door(call, slug)
+        except DoormanError as error:
+            answer = self.problems.answer(problem_of(error), call)
+        await send_answer(send, *answer)
+
+    # buy
+
+    async def buy(self, call: Call, slug: str) -> Raw:
+        drop = self.catalogue.known(slug) or await self.catalogue.find(slug)
+        if drop is None:
+            raise NotFound(slug)
+        if call.session is None:
+            return self.sign_in_first(call, drop)
+        variant, quantity, key = wish(call, drop)
+        if drop.retired:
+            answer = CLOSED
+        else:
+            # the verdict must be taken off the wire even when the asker is cancelled half-way
+            answer = await asyncio.shield(self.counter.buy(drop, call.session.shopper_id, variant, quantity, key))
+        self.metrics.verdict(answer.verdict)
+        return self.tell(call, drop, call.session.shopper_id, answer)
+
+    def tell(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
+        """The gate's verdict -> the answer in the caller's language."""
+        match answer.verdict:
+            case Verdict.RESERVED:
+                return self.tell_reserved(call, drop, shopper_id, answer)
+            case Verdict.ALREADY_YOURS if call.wants_json:
+                body = {"verdict": "already_yours", "order": answer.order_id, "allowed": answer.allowed}
+                return 200, [JSON_TYPE, NO_STORE], msgspec.json.encode(body)
+            case Verdict.ALREADY_YOURS if not answer.allowed and answer.order_id is not None:
+                return go_to(call, f"/orders/{answer.order_id}", 200)
+            case _ if call.wants_json:
+                return self.refusal_in_json(drop, answer)
+            case _ if call.partial:
+                return self.refusal_in_html(drop, answer)
+        return go_to(call, f"/drops/{drop.slug}?said={answer.verdict}", 303)
+
+    def tell_reserved(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
+        order_url = f"/orders/{answer.order_id}"
+        if call.wants_json:
+            body = {"verdict": "reserved", "order": answer.order_id, "pay_by": iso(from_ms(answer.pay_by_ms))}
+            return 201, [JSON_TYPE, NO_STORE, (b"location", order_url.encode())], msgspec.json.encode(body)
+        token = self.order_tokens.sign([str(answer.order_id), shopper_id, drop.id, now_ms()])
+        return go_to(call, f"{order_url}?t={token}", 201)
+
+    def _refusal_in_json(self, drop: Drop, answer: Answer) -> Raw:
+        status, headers, body = self.problems.answer(refusal_problem(drop, answer), None)
+        return status, [*headers, VARY], body
+
+    def _refusal_in_html(self, drop: Drop, answer: Answer) -> Raw:
+        problem = refusal_problem(drop, answer)
+        body = self.renderer.fragment("said.html", drop=drop, said=said(answer.verdict, answer.opens_at_ms)).encode()
+        headers = [HTML_TYPE, NO_STORE, VARY, (b"content-length", b"%d" % len(body))]
+        if answer.retry_after_seconds is not None:
+            headers.append((b"retry-after", b"%d" % answer.retry_after_seconds))
+        return problem.status, headers, body
+
+    def sign_in_first(self, call: Call, drop: Drop) -> Raw:
+        if call.wants_json:
+            return self.problems.answer(Problem(401, "Sign in first."), call)
+        return go_to(call, f"/sign-in?next=/drops/{drop.slug}", 401)
+
+    # stock
+
+    async def stock(self, call: Call, slug: str) -> Raw:
+        drop = self.catalogue.known(slug) or await self.catalogue.find(slug)
+        if drop is None:
+            raise NotFound(slug)
+        body = stock_json(await self.scenes.scene(drop, self.hub.watching(drop.id)))
+        return 200, [JSON_TYPE, NO_STORE, (b"content-length", b"%d" % len(body))], body
+
+    # live
+
+    async def live(self, scope: dict[str, Any], receive, send, slug: str, verb: str) -> None:
+        try:
+            drop = await self.catalogue.find(slug) if verb == "live" else None
+        except DoormanError:
+            drop = None
+        if drop is None:
+            await refuse_handshake(scope, receive, send)
+            return
+        flavour = JSON if JSON_SUBPROTOCOL in scope.get("subprotocols", ()) else HTML
+        await self.hub.serve_socket(scope, receive, send, drop.id, flavour, address=scope[SCOPE_KEY].address)
+
+
+def wish(call: Call, drop: Drop) -> tuple[Variant, int, str]:
+    """The request -> (variant, quantity, idempotency key); BadInput names the field that is wrong."""
+    if not (call.sends_form or call.sends_json) and (call.body or call.content_type):
+        raise UnsupportedMedia("send a form (application/x-www-form-urlencoded) or JSON")
+    fields = call.fields()
+    return wished_variant(fields.get("variant"), drop), wished_quantity(fields.get("quantity", 1), drop), wished_key(call, fields)
+
+
+def wished_variant(name: Any, drop: Drop) -> Variant:
+    if name is None or name == "":
+        if len(drop.variants) == 1:
+            return drop.variants[0]
+        raise BadInput("choose a variant", field="variant")
+    variant = drop.variant_named(name) if isinstance(name, str) and len(name) <= VARIANT_CHARACTERS_MAX else None
+    if variant is None:
+        raise BadInput("there is no such variant in this drop", field="variant")
+    return variant
+
+
+def wished_quantity(value: Any, drop: Drop) -> int:
+    if isinstance(value, str) and len(value) <= QUANTITY_CHARACTERS_MAX and value.isascii() and value.isdigit():
+        value = int(value)
+    if type(value) is not int or value < 1:
+        raise BadInput("quantity must be a whole number of at least 1", field="quantity")
+    if value > drop.per_person:
+        raise BadInput(f"at most {drop.per_person} per person", field="quantity")
+    return value
+
+
+def wished_key(call: Call, fields: dict[str, Any]) -> str:
+    """The header wins; without any key this request is a wish of its own."""
+    if call.key is not None:
+        return own_key(call.key.decode("latin-1"))
+    key = fields.get("key")
+    if key is None or key == "":
+        return secrets.token_urlsafe(16)
+    if not isinstance(key, str):
+        raise BadInput("an idempotency key is text", field="key")
+    return own_key(key)
+
+
+def own_key(key: str) -> str:
+    """Keys that the gate makes for waitlist offers are nobody's to send."""
+    if check_key(key).startswith(PLACE):
+        raise BadInput(f"an idempotency key must not start with {PLACE}", field="key")
+    return key
+
+
+def go_to(call: Call, url: str, partial_status: int) -> Raw:
+    """Send a person to another page: 303 for the plain form; for htmx a header (it would swap the target of a redirect)."""
+    if call.partial:
+        return partial_status, [HTML_TYPE, NO_STORE, VARY, (b"hx-redirect", url.encode())], b""
+    return 303, [HTML_TYPE, NO_STORE, VARY, (b"location", url.encode()), (b"content-length", b"0")], b""
+
+
+async def refuse_handshake(scope: dict[str, Any], receive, send) -> None:
+    """There is no such socket."""
+    await receive()
+    if "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    await send({"type": "websocket.http.response.start", "status": 404, "headers": [(b"content-type", b"text/plain")]})
+    await send({"type": "websocket.http.response.body", "body": b"there is no such socket\n"})

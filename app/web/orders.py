@@ -1,0 +1,134 @@
+"""The buyer's orders: look, pay, cancel. "Not yours" and "not there" are one answer, because the query itself asks for the owner.
+
+While the recorder has not written an order, the gate's receipt answers (CONFIRMING); see orders_view.py for what happens when
+neither store knows it. The ledger gone: 503 with Retry-After; nothing here guesses.
+"""
+
+from uuid import UUID
+
+from litestar import Response, get, post
+
+from app.clock import now_ms
+from app.domain.ids import drop_of, parse_order_id
+from app.domain.orders import CONFIRMING, OrderState
+from app.errors import BadInput, NotFound
+from app.ledger import Submitted
+from app.web.call import Call
+from app.web.doors import Doors, document, redirect, shopper_of
+from app.web.orders_view import CHOICES, LOST, LOST_SECONDS, order_document, recorded, unrecorded
+from app.web.render import OrderView, PaymentChoice
+
+ORDERS_MAX = 100
+METHOD_CHARACTERS_MAX = 64
+
+
+@get("/orders")
+async def list_orders(call: Call, doors: Doors) -> Response:
+    rows = await doors.ledger.orders_of(shopper_of(call).shopper_id, ORDERS_MAX)
+    views = [recorded(row) for row in rows]
+    if call.wants_json:
+        return document({"orders": [order_document(view) for view in views]})
+    return doors.page(call, "orders.html", orders=views)
+
+
+@get("/orders/{order:str}")
+async def show_order(order: str, call: Call, doors: Doors) -> Response:
+    order_id, view = await own_order(order, call, doors)
+    if call.query("back") and view.authenticate_url is not None:
+        await doors.jobs.look_up(order_id, now_ms())  # back from the bank: ask how it ended; the sweeper asks too
+    if call.wants_json:
+        return document(order_document(view))
+    if call.partial:
+        return status_fragment(doors, view)
+    return doors.page(call, "order.html", order=view, cards=choices(doors), notice=None)
+
+
+@get("/orders/{order:str}/status")
+async def show_status(order: str, call: Call, doors: Doors) -> Response:
+    _, view = await own_order(order, call, doors)
+    return document(order_document(view)) if call.wants_json else status_fragment(doors, view)
+
+
+@post("/orders/{order:str}/pay", status_code=202)
+async def pay(order: str, call: Call, doors: Doors) -> Response:
+    order_id, view = await own_order(order, call, doors)
+    method = payment_method(call)
+    if view.state in (CONFIRMING, LOST):
+        return told(call, doors, view, 409, {"state": view.state})
+    if view.authenticate_url is not None:
+        return told(call, doors, view, 202, {"authenticate": view.authenticate_url})
+    submitted = await doors.till.submit(order_id, shopper_of(call).shopper_id, method)
+    _, view = await own_order(order, call, doors)
+    if isinstance(submitted, Submitted):
+        return told(call, doors, view, 202, {"state": OrderState.PROCESSING})
+    return told(call, doors, view, 409, {"state": submitted.state})
+
+
+@post("/orders/{order:str}/cancel", status_code=200)
+async def cancel(order: str, call: Call, doors: Doors) -> Response:
+    order_id, view = await own_order(order, call, doors)
+    if view.state in (CONFIRMING, LOST):
+        return told(call, doors, view, 409, {"state": view.state})
+    state = await doors.till.cancel(order_id, shopper_of(call).shopper_id)
+    _, view = await own_order(order, call, doors)
+    return told(call, doors, view, 200 if state is OrderState.CANCELLED else 409, {"state": state})
+
+
+async def own_order(text: str, call: Call, doors: Doors) -> tuple[UUID, OrderView]:
+    """-> the order as its owner may see it; NotFound for everything else, a malformed id included."""
+    shopper_id = shopper_of(call).shopper_id
+    try:
+        order_id = parse_order_id(text)
+    except BadInput as error:
+        raise NotFound(text) from error
+    row = await doors.ledger.order_for(order_id, shopper_id)
+    if row is not None:
+        return order_id, recorded(row)
+    return order_id, await unwritten_order(order_id, shopper_id, call, doors)
+
+
+async def unwritten_order(order_id: UUID, shopper_id: int, call: Call, doors: Doors) -> OrderView:
+    """The ledger has no such order of this shopper: does the gate, or does this browser hold our own word for it?"""
+    drop = await doors.catalogue.find_by_id(drop_of(order_id))
+    if drop is None:
+        raise NotFound("no such drop")
+    receipt = await doors.gate.receipt(drop.id, order_id)
+    if receipt is not None and receipt.buyer == shopper_id:
+        return unrecorded(order_id, drop, receipt, lost=False)
+    match doors.order_tokens.read(call.query("t")):
+        case [named_order, named_shopper, named_drop, reserved_ms] if [named_order, named_shopper, named_drop] == [
+            str(order_id),
+            shopper_id,
+            drop.id,
+        ]:
+            row = await doors.ledger.order_for(order_id, shopper_id)  # written between the two looks
+            if row is not None:
+                return recorded(row)
+            return unrecorded(order_id, drop, None, lost=now_ms() - reserved_ms > LOST_SECONDS * 1000)
+    raise NotFound("no such order")
+
+
+def told(call: Call, doors: Doors, view: OrderView, status: int, body: dict) -> Response:
+    """The outcome of an action: JSON, the fragment with the same status, or back to the order's page."""
+    if call.wants_json:
+        return document(body, status=status)
+    if call.partial:
+        return status_fragment(doors, view, status=status)
+    return redirect(call, view.url)
+
+
+def status_fragment(doors: Doors, view: OrderView, status: int = 200) -> Response:
+    return doors.fragment("order_status.html", status=status, order=view, cards=choices(doors), notice=None)
+
+
+def choices(doors: Doors) -> tuple[PaymentChoice, ...]:
+    """Test cards, wherever the provider is a test one."""
+    key = doors.settings.stripe_secret_key
+    return CHOICES if not doors.settings.production or key.startswith("sk_test_") else ()
+
+
+def payment_method(call: Call) -> str:
+    method = call.text_field("payment_method", METHOD_CHARACTERS_MAX)
+    if not method or not method.replace("_", "a").isalnum() or not method.isascii():
+        raise BadInput("choose a payment method", field="payment_method")
+    return method

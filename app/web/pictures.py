@@ -1,0 +1,38 @@
+"""Bytes that never change under their address: pictures from the ledger by content hash, our own files by hashed query.
+
+A file's name that is not a plain path below `static/` is not there.
+"""
+
+import mimetypes
+from pathlib import Path
+
+from litestar import Response, get
+
+from app.errors import NotFound
+from app.web.call import Call
+from app.web.doors import Doors
+from app.web.render import STATIC
+
+FOR_EVER = "public, max-age=31536000, immutable"
+A_MINUTE = "public, max-age=60"
+SUFFIXES = frozenset({".css", ".js", ".svg", ".png", ".webp", ".avif", ".ico", ".woff2", ".txt", ".webmanifest"})
+
+
+@get("/pictures/{hash:str}")
+async def show_picture(hash: str, doors: Doors) -> Response:
+    picture = await doors.pictures.get(hash)
+    if picture is None:
+        raise NotFound(hash)
+    return Response(picture.bytes, media_type=picture.media_type, headers={"cache-control": FOR_EVER, "etag": f'"{hash[:16]}"'})
+
+
+@get("/static/{name:path}", sync_to_thread=True)
+def show_file(name: Path, call: Call) -> Response:
+    path = (STATIC / str(name).lstrip("/")).resolve()
+    if not path.is_relative_to(STATIC) or path.suffix not in SUFFIXES or not path.is_file():
+        raise NotFound(str(name))
+    media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    if media_type.startswith("text/") or media_type == "application/javascript":
+        media_type += "; charset=utf-8"
+    cache = FOR_EVER if call.query("v") else A_MINUTE
+    return Response(path.read_bytes(), media_type=media_type, headers={"cache-control": cache})

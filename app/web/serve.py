@@ -1,0 +1,78 @@
+"""`python -m app.web.serve`: one web process.
+
+It listens on the socket it was handed (DOORMAN_LISTEN_FD: several processes then share one port and the kernel spreads
+connections), or on --host/--port. SIGTERM and SIGINT stop it gracefully: no new connections, requests under way get GRACE_SECONDS,
+sockets are told to reconnect.
+"""
+
+import argparse
+import asyncio
+import os
+import socket
+
+import uvicorn
+
+from app import wiring
+from app.settings import Settings
+from app.web.app import create_app
+
+LISTEN_FD = "DOORMAN_LISTEN_FD"
+GRACE_SECONDS = 5
+KEEP_ALIVE_SECONDS = 30
+BACKLOG_CONNECTIONS = 16_384  # the whole crowd may knock in the same second
+SOCKET_BYTES_MAX = 4096  # one inbound message; the hub judges the finer bound
+SOCKET_QUEUE_MAX = 4
+PING_SECONDS = 20.0
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(prog="python -m app.web.serve", description="one web process of Doorman")
+    arguments.add_argument("--host", default="127.0.0.1")
+    arguments.add_argument("--port", type=int, default=8000)
+    wanted = arguments.parse_args()
+    asyncio_run(serve(Settings.from_environment(), listening_socket(wanted.host, wanted.port)))
+
+
+def asyncio_run(work) -> None:
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(work)
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """-> the socket that was handed down, or a new one."""
+    handed_down = os.environ.get(LISTEN_FD)
+    if handed_down:
+        return socket.socket(fileno=int(handed_down))
+    listening = socket.create_server((host, port), backlog=BACKLOG_CONNECTIONS, reuse_port=False)
+    listening.setblocking(False)
+    return listening
+
+
+async def serve(settings: Settings, listening: socket.socket) -> None:
+    """Serve until a signal says stop."""
+    async with wiring.web(settings) as parts:
+        config = uvicorn.Config(
+            create_app(parts),
+            http="httptools",
+            ws="websockets-sansio",
+            ws_per_message_deflate=False,
+            ws_max_size=SOCKET_BYTES_MAX,
+            ws_max_queue=SOCKET_QUEUE_MAX,
+            ws_ping_interval=PING_SECONDS,
+            ws_ping_timeout=PING_SECONDS,
+            lifespan="on",
+            proxy_headers=False,
+            server_header=False,
+            access_log=False,
+            log_level="warning",
+            backlog=BACKLOG_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        await uvicorn.Server(config).serve(sockets=[listening])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The shop window: the list of drops, a drop's page, and the private fragment of what is the viewer's own in it."""
+
+import asyncio
+import secrets
+
+from litestar import Response, get
+
+from app.domain.drops import Drop
+from app.domain.orders import LIVE
+from app.errors import LedgerUnreachable, NotFound
+from app.web.call import Call
+from app.web.doors import Doors, document
+from app.web.orders_view import recorded
+from app.web.render import Card, Mine
+from app.web.sayings import said_by_name
+from app.web.scenes import stock_json
+
+CARDS_MAX = 48
+ORDERS_LOOKED_AT_MAX = 100
+
+
+@get("/")
+async def list_drops(call: Call, doors: Doors) -> Response:
+    drops = doors.catalogue.drops()[:CARDS_MAX]
+    scenes = await asyncio.gather(*(doors.scenes.scene(drop, doors.hub.watching(drop.id)) for drop in drops))
+    cards = [Card(drop, scene) for drop, scene in zip(drops, scenes, strict=True)]
+    if call.wants_json:
+        return document(
+            {"drops": [{"slug": card.drop.slug, "title": card.drop.title, "phase": card.scene.phase} for card in cards]}
+        )
+    return doors.page(call, "index.html", cards=cards)
+
+
+@get("/drops/{slug:str}")
+async def show_drop(slug: str, call: Call, doors: Doors) -> Response:
+    drop = await drop_or_404(doors, slug)
+    scene = await doors.scenes.scene(drop, doors.hub.watching(drop.id))
+    if call.wants_json:
+        return Response(stock_json(scene), media_type="application/json", headers={"cache-control": "no-store", "vary": "Accept"})
+    if call.partial:
+        return doors.fragment("scene.html", drop=drop, scene=scene)
+    return doors.page(call, "drop.html", drop=drop, scene=scene, mine=await mine_of(call, doors, drop))
+
+
+@get("/drops/{slug:str}/mine")
+async def show_mine(slug: str, call: Call, doors: Doors) -> Response:
+    drop = await drop_or_404(doors, slug)
+    scene = await doors.scenes.scene(drop, doors.hub.watching(drop.id))
+    return doors.fragment("mine.html", drop=drop, scene=scene, mine=await mine_of(call, doors, drop))
+
+
+async def mine_of(call: Call, doors: Doors, drop: Drop) -> Mine:
+    """What is this viewer's own. With the ledger gone it is empty: the page stays up and the gate still knows who has what."""
+    rows = []
+    if call.session is not None:
+        try:
+            rows = await doors.ledger.orders_of(call.session.shopper_id, ORDERS_LOOKED_AT_MAX)
+        except LedgerUnreachable:
+            rows = []
+    live = [recorded(row) for row in rows if row.drop_id == drop.id and row.state in LIVE]
+    return Mine(
+        signed_in=call.session is not None,
+        key=secrets.token_urlsafe(16),
+        allowed=max(0, drop.per_person - sum(order.quantity for order in live)),
+        orders=tuple(live),
+        said=said_by_name(call.query("said")),
+    )
+
+
+async def drop_or_404(doors: Doors, slug: str) -> Drop:
+    drop = await doors.catalogue.find(slug)
+    if drop is None:
+        raise NotFound(slug)
+    return drop
