@@ -61,7 +61,8 @@ log = logging.getLogger("doorman.live")
 class State(Protocol):
     """One atomic reading of a drop at the gate (app.gate.Peek is one)."""
 
-    time_us: int  # the gate's clock at this reading, microseconds since the epoch
+    time_us: int  # the gate server's clock at this reading, microseconds since the epoch
+    now_ms: int  # the drop's clock at this reading, milliseconds since the epoch: what its times are judged by
     door: Door
     opens_ms: int
     closes_ms: int | None
@@ -188,9 +189,9 @@ class Channel:
         state = self._state
         if state is None or self._unreachable_since is not None:
             return FLOOR_SECONDS / 3  # out of reach or being mended: be right soon after it is back
-        now_ms = state.time_us / 1000 + (monotonic() - self._read_at) * 1000
+        now_ms = state.now_ms + (monotonic() - self._read_at) * 1000
         moments_ms = [state.opens_ms - LAST_SECONDS * 1000, state.opens_ms, state.closes_ms or 0]
-        to_boundary = min((moment - now_ms for moment in moments_ms if moment > state.time_us / 1000), default=float("inf"))
+        to_boundary = min((moment - now_ms for moment in moments_ms if moment > state.now_ms), default=float("inf"))
         return max(0.0, min(FLOOR_SECONDS, to_boundary / 1000 + BOUNDARY_MARGIN_SECONDS))
 
     async def _fan_out(self) -> None:
@@ -425,7 +426,7 @@ def _shown(state: State | None):
     """-> everything of a reading that a page shows, its phase included, but not the passing of time."""
     if state is None:
         return None
-    phase = phase_of(state.door, state.opens_ms, state.closes_ms, state.time_us // 1000, state.left, state.held)
+    phase = phase_of(state.door, state.opens_ms, state.closes_ms, state.now_ms, state.left, state.held)
     return phase, state.opens_ms, state.closes_ms, dict(state.left), dict(state.held), dict(state.total)
 
 
