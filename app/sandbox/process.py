@@ -57,7 +57,8 @@ def token(path: Path) -> str:
 
 def listen(host: str, port: int) -> tuple[socket.socket, str]:
     """-> (bound socket, url). Ends the process with one sentence when the address is not free."""
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    # The protocol is named because asyncio switches Nagle's delay off only for sockets that say they are TCP.
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))

@@ -81,7 +81,7 @@ class Doors:
         self._changed = changed
 
     async def change(self, request: Request) -> Reply:
-        if not self._admits(request):
+        if not bearer(request, self._token):
             return _closed()
         try:
             self._script.change(request.json())
@@ -91,11 +91,13 @@ class Doors:
         return json_reply(self._script.settings)
 
     async def ledger(self, request: Request) -> Reply:
-        return json_reply(self._ledger()) if self._admits(request) else _closed()
+        return json_reply(self._ledger()) if bearer(request, self._token) else _closed()
 
-    def _admits(self, request: Request) -> bool:
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token.encode())
+
+def bearer(request: Request, token: str) -> bool:
+    """Whether the request carries this token."""
+    scheme, _, told = request.headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(told.strip().encode(), token.encode())
 
 
 def _closed() -> Reply:

@@ -80,4 +80,5 @@ def _one_of(lawful: tuple[str, ...]):
     return check
 
 
-main()
+if __name__ == "__main__":
+    main()
