@@ -147,7 +147,8 @@ def code_message(code_id: UUID, code: str, address: str, public_url: str) -> Mes
         recipient=address,
         subject=f"{shown} is your sign-in code",
         body_text=(
-            f"Your sign-in code: {shown}\n\nIt works once, for {minutes} minutes, in the browser that asked for it at {public_url}.\n"
+            f"Your sign-in code: {shown}\n\n"
+            f"It works once, for {minutes} minutes, in the browser that asked for it at {public_url}.\n"
             f"If that was not you, ignore this mail: without the code nobody gets in.\n\n{now():%Y-%m-%d %H:%M} UTC\n"
         ),
         body_html=(

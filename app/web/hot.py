@@ -18,7 +18,6 @@ from app.domain.drops import Drop, Variant
 from app.domain.keys import check_key
 from app.domain.verdicts import Answer, Verdict
 from app.errors import BadInput, DoormanError, NotFound
-from app.gate.records import PLACE
 from app.live import HTML, JSON, JSON_SUBPROTOCOL, Hub
 from app.purchase.reserving import Counter
 from app.web.call import SCOPE_KEY, Call, UnsupportedMedia
@@ -208,20 +207,13 @@ def wished_quantity(value: Any, drop: Drop) -> int:
 def wished_key(call: Call, fields: dict[str, Any]) -> str:
     """The header wins; without any key this request is a wish of its own."""
     if call.key is not None:
-        return own_key(call.key.decode("latin-1"))
+        return check_key(call.key.decode("latin-1"))
     key = fields.get("key")
     if key is None or key == "":
         return secrets.token_urlsafe(16)
     if not isinstance(key, str):
         raise BadInput("an idempotency key is text", field="key")
-    return own_key(key)
-
-
-def own_key(key: str) -> str:
-    """Keys that the gate makes for waitlist offers are nobody's to send."""
-    if check_key(key).startswith(PLACE):
-        raise BadInput(f"an idempotency key must not start with {PLACE}", field="key")
-    return key
+    return check_key(key)
 
 
 def go_to(call: Call, url: str, partial_status: int) -> Raw:

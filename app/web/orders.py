@@ -40,7 +40,7 @@ async def show_order(order: str, call: Call, doors: Doors) -> Response:
         return document(order_document(view))
     if call.partial:
         return status_fragment(doors, view)
-    return doors.page(call, "order.html", order=view, cards=choices(doors), notice=None)
+    return doors.page(call, "order.html", order=view, cards=choices(doors), notice=view.notice)
 
 
 @get("/orders/{order:str}/status")
@@ -118,7 +118,7 @@ def told(call: Call, doors: Doors, view: OrderView, status: int, body: dict) -> 
 
 
 def status_fragment(doors: Doors, view: OrderView, status: int = 200) -> Response:
-    return doors.fragment("order_status.html", status=status, order=view, cards=choices(doors), notice=None)
+    return doors.fragment("order_status.html", status=status, order=view, cards=choices(doors), notice=view.notice)
 
 
 def choices(doors: Doors) -> tuple[PaymentChoice, ...]:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from app.clock import from_ms, iso, now
 from app.domain.drops import Drop
-from app.domain.orders import CONFIRMING, MoneyState, OrderState, Refusal
+from app.domain.orders import CONFIRMING, GIVEN_BACK, AttemptState, MoneyState, OrderState, Refusal
 from app.gate import Receipt
 from app.ledger import OrderRow
 from app.web.render import OrderView, PaymentChoice
@@ -38,55 +38,68 @@ WORDS = {
     OrderState.REFUSED: ("It did not work out", "We are sorry: this order could not be kept. You were not charged."),
 }
 REFUSED_WORDS = {
-    Refusal.GATE_LEAKED: "We are sorry: our counter lost its memory and gave away a unit that was sold already. You were not
-    charged.", Refusal.DUPLICATE_BUYER: "You have another order in this drop that reaches the limit per person. You were not
-    charged.",
+    Refusal.GATE_LEAKED: "We are sorry: our counter gave away a unit that was sold already. You were not charged.",
+    Refusal.DUPLICATE_BUYER: "You have another order in this drop that reaches the limit per person. You were not charged.",
 }
 LATE_WORDS = "The payment came through after the unit had gone back, so your money is on its way back to you."
 UNKNOWN_WORDS = "The payment provider has not answered yet. We ask until it does; you are never charged twice."
 AUTHENTICATE_WORDS = "Your bank asks you to confirm this payment. Follow the link, then come back here."
-AGAIN_WORDS = "That card was declined. You can try again before your hold ends."
+DECLINE_WORDS = {
+    "insufficient_funds": "The card has insufficient funds.",
+    "expired_card": "The card has expired.",
+    "incorrect_cvc": "The card's security code was wrong.",
+}
 
 
 def recorded(row: OrderRow) -> OrderView:
     """The ledger's row -> the view."""
-    state = OrderState(row.state)
-    waiting = state is OrderState.PENDING_PAYMENT
-    busy = row.action_url is not None or row.attempt_open
-    title, detail = WORDS[state]
-    if state is OrderState.REFUSED and row.reason in REFUSED_WORDS:
-        detail = REFUSED_WORDS[Refusal(row.reason)]
-    elif row.payment == MoneyState.REFUNDED and state is not OrderState.REFUNDED:
-        detail = LATE_WORDS
-    elif row.payment == MoneyState.UNKNOWN and state is OrderState.PROCESSING:
-        detail = UNKNOWN_WORDS
-    elif waiting and row.action_url is not None:
-        title, detail = "Confirm your payment", AUTHENTICATE_WORDS
-    elif waiting and row.attempt_open:
-        title, detail = WORDS[OrderState.PROCESSING]
-    elif waiting and row.attempts:
-        detail = AGAIN_WORDS
+    waiting = row.state is OrderState.PENDING_PAYMENT
+    submitted = waiting and row.attempt_state is AttemptState.OPEN
+    authenticate_url = row.action_url if waiting and row.attempt_state is AttemptState.ACTION else None
+    declined = waiting and row.attempt_n is None and row.attempts > 0
+    title, detail = words_for(row, submitted, authenticate_url is not None)
     return OrderView(
-        id=str(row.id),
+        id=str(row.order_id),
         drop_slug=row.drop_slug,
         drop_title=row.drop_title,
         variant=row.variant,
         quantity=row.quantity,
-        state=state.value,
-        payment=row.payment,
-        pay_by=row.deadline,
+        state=row.state.value,
+        payment=row.payment.value,
+        pay_by=row.pay_by,
+        hold_seconds=max(1.0, (row.pay_by - row.reserved_at).total_seconds()),
+        reserved_at=row.reserved_at,
         attempts_left=row.attempts_left,
         amount_minor=row.amount_minor,
         currency=row.currency,
         tracking=None,
         reason=row.reason,
-        authenticate_url=row.action_url if waiting else None,
+        authenticate_url=authenticate_url,
         title=title,
         detail=detail,
-        can_pay=waiting and not busy and row.attempts_left > 0 and row.deadline > now(),
-        can_cancel=waiting and not row.attempt_open,
-        moving=state in (OrderState.PENDING_PAYMENT, OrderState.PROCESSING),
+        notice=declined_words(row.decline_reason) if declined else None,
+        can_pay=waiting and row.attempt_n is None and row.attempts_left > 0 and row.pay_by > now(),
+        can_cancel=waiting and not submitted,
+        moving=row.state in (OrderState.PENDING_PAYMENT, OrderState.PROCESSING),
     )
+
+
+def words_for(row: OrderRow, submitted: bool, authenticating: bool) -> tuple[str, str]:
+    """-> title and detail of a recorded order."""
+    title, detail = WORDS[row.state]
+    if row.state is OrderState.REFUSED and row.reason in REFUSED_WORDS:
+        return title, REFUSED_WORDS[Refusal(row.reason)]
+    if row.state in GIVEN_BACK and row.payment in (MoneyState.CAPTURED, MoneyState.PART_REFUNDED, MoneyState.REFUNDED):
+        return title, LATE_WORDS
+    if row.state is OrderState.PROCESSING and row.payment is MoneyState.UNKNOWN:
+        return title, UNKNOWN_WORDS
+    if authenticating:
+        return "Confirm your payment", AUTHENTICATE_WORDS
+    return WORDS[OrderState.PROCESSING] if submitted else (title, detail)
+
+
+def declined_words(reason: str | None) -> str:
+    return DECLINE_WORDS.get(reason or "", "That card was declined.")
 
 
 def unrecorded(order_id: UUID, drop: Drop, receipt: Receipt | None, *, lost: bool) -> OrderView:
@@ -105,6 +118,8 @@ def unrecorded(order_id: UUID, drop: Drop, receipt: Receipt | None, *, lost: boo
         state=LOST if lost else CONFIRMING,
         payment=MoneyState.NONE.value,
         pay_by=from_ms(receipt.pay_by_ms) if receipt is not None else None,
+        hold_seconds=drop.hold_seconds,
+        reserved_at=None,
         attempts_left=0 if lost else drop.payment_attempts,
         amount_minor=drop.price_minor * quantity,
         currency=drop.currency,
@@ -113,6 +128,7 @@ def unrecorded(order_id: UUID, drop: Drop, receipt: Receipt | None, *, lost: boo
         authenticate_url=None,
         title=title,
         detail=detail,
+        notice=None,
         can_pay=False,
         can_cancel=False,
         moving=not lost,

@@ -147,6 +147,7 @@ class OrderView:
     authenticate_url: str | None  # the provider's page where this buyer must confirm the payment
     title: str  # the state in words: 'Pay before 20:10:00 UTC'
     detail: str
+    notice: str | None  # why the last attempt did not go through
     can_pay: bool
     can_cancel: bool
     moving: bool  # it will change by itself soon: poll
