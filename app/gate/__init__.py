@@ -1,9 +1,10 @@
-"""The only code that talks to the Redis of the drops: one method per script, keys in one file, one shared full-duplex connection."""
+"""The only code that talks to the Redis of the drops: one method per script, keys in one file, one shared connection."""
 
 from app.gate.gate import Gate
 from app.gate.records import Heir, Image, JournalEntry, KeyRecord, Peek, Receipt, Released, Reservation, Snapshot
 from app.gate.wire import ConnectionLost, Wire
 
 __all__ = [
-    "ConnectionLost", "Gate", "Heir", "Image", "JournalEntry", "KeyRecord", "Peek", "Receipt", "Released", "Reservation", "Snapshot", "Wire",
+    "ConnectionLost", "Gate", "Heir", "Image", "JournalEntry", "KeyRecord",
+    "Peek", "Receipt", "Released", "Reservation", "Snapshot", "Wire",
 ]  # fmt: skip

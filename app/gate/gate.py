@@ -2,11 +2,12 @@
 
 Guarantees
 - A verdict is a value; GateUnreachable means "no answer": the call may or may not have run.
-- `reserve` asks once more by itself after a lost connection: its key makes that harmless. So do the reads. Everything else is left to the
-  caller, who knows whether the question still stands (release, settle, ack and adjust may be repeated at any time, as PROTOCOL says).
+- `reserve` asks once more by itself after a lost connection: its key makes that harmless. So do the reads. Everything else is left
+  to the caller, who knows whether the question still stands (release, settle, ack and adjust may be repeated at any time).
 - A drop without rules (an empty or reset gate) answers not_ready, or None to reads, until `mend` has loaded the ledger's image.
 
-Redis dies: calls fail with GateUnreachable within the timeout, or at once while it is known to be down; the connection comes back by itself.
+Redis dies: calls fail with GateUnreachable within the timeout, or at once while it is known to be down; the connection comes back
+by itself.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ STAMP_BYTES = 8
 RETRY_NOT_READY_SECONDS = 2  # longer than a process's memory of "nothing left" lives
 TAKE_OVER_PAGES_MAX = 100  # XAUTOCLAIM pages walked in search of idle entries
 
-_RESERVE_ARGUMENTS = 7
+RESERVE_ARGUMENTS = 7
 _PLAIN = {  # the answers that carry nothing
     "sold_out": Answer(Verdict.SOLD_OUT),
     "all_held": Answer(Verdict.ALL_HELD),
@@ -61,28 +62,23 @@ class Gate:
         self._readers.clear()
         self._idle_readers.clear()
 
-    # ---- the crowd ----------------------------------------------------------------------------------------------------------------
+    # ---- the crowd ---------------------------------------------------------------------------------------------------
     async def reserve(self, drop_id: int, reservation: Reservation) -> Answer:
         """-> the verdict. Asking again under the same key is harmless; a granted key answers the same order for ever.
 
         BadInput: a key that only the waitlist may use. GateUnreachable: no answer in time, or the connection was lost twice.
         """
-        wanted = reservation
-        if wanted.key.startswith(PLACE):
+        if reservation.key.startswith(PLACE):
             raise BadInput("this idempotency key is reserved", field="key")
-        buyer, variant, quantity, order = str(wanted.buyer), str(wanted.variant_id), str(wanted.quantity), str(wanted.order_id)
-        stamp = _stamp()
-        payload = (
-            scripts.RESERVE.head(drop_id, _RESERVE_ARGUMENTS)
-            + (
-                f"${len(buyer)}\r\n{buyer}\r\n${len(wanted.key)}\r\n{wanted.key}\r\n${len(wanted.digest)}\r\n{wanted.digest}\r\n"
-                f"${len(variant)}\r\n{variant}\r\n${len(quantity)}\r\n{quantity}\r\n${len(order)}\r\n{order}\r\n${len(stamp)}\r\n{stamp}\r\n"
-            ).encode("ascii")
-        )  # fmt: skip
-        return _answer(await self._ask_twice(scripts.RESERVE, payload))
+        payload = scripts.RESERVE.head(drop_id, RESERVE_ARGUMENTS) + reserve_arguments(reservation)
+        try:
+            reply = await self._wire.call(payload, scripts.RESERVE)
+        except ConnectionLost:
+            reply = await self._wire.call(payload, scripts.RESERVE, patient=True)
+        return answer_of(reply)
 
     async def peek(self, drop_id: int, known: Peek | None = None) -> Peek | None:
-        """-> one atomic look; None: no rules. `known`: an earlier look; if nothing has changed since, its holders are not sent again."""
+        """-> one atomic look; None: no rules. `known`: an earlier look, whose holders are not sent again if nothing has changed."""
         known_stamp = known.stamp if known is not None and not any(known.left.values()) else ""
         reply = await self._ask_twice(scripts.PEEK, scripts.PEEK.call(drop_id, known_stamp))
         if reply is None:
@@ -103,7 +99,7 @@ class Gate:
         value = await self._ask_twice(None, scripts.command("HGET", key(drop_id, "receipts"), str(order_id)))
         return None if value is None else _receipt(str(order_id), value)
 
-    # ---- what the ledger has decided ------------------------------------------------------------------------------------------------
+    # ---- what the ledger has decided ---------------------------------------------------------------------------------
     async def release(self, drop_id: int, order_id: UUID, heirs: Iterable[Heir] = ()) -> Released:
         """Put the units of an order back that is final in the ledger, or hand them to the first heir who may have them.
 
@@ -144,7 +140,7 @@ class Gate:
         """Add units, or take unsold ones away (negative), once per operation id. The ledger has counted them before."""
         return await self._ask(scripts.ADJUST, drop_id, str(operation_id), variant_id, units, _stamp())
 
-    # ---- reconcile, rebuild, retire -------------------------------------------------------------------------------------------------
+    # ---- reconcile, rebuild, retire ----------------------------------------------------------------------------------
     async def snapshot(self, drop_id: int) -> Snapshot | None:
         """-> everything the reconciler compares, read at one moment; None: no rules."""
         reply = await self._ask_twice(scripts.SNAPSHOT, scripts.SNAPSHOT.call(drop_id))
@@ -164,8 +160,8 @@ class Gate:
     async def mend(self, drop_id: int, expected_stamp: str | None, image: Image) -> Literal["mended", "moved"]:
         """Make the gate equal to the image. `expected_stamp`: of the snapshot taken before the image; None: there were no rules.
 
-        'moved': something happened since, or the journal is not empty; nothing changed. BrokenInvariant: the image holds more live units
-        than its totals.
+        'moved': something happened since, or the journal is not empty; nothing changed. BrokenInvariant: the image holds more live
+        units than its totals.
         """
         sections = _sections(image, _stamp())
         arguments = [expected_stamp or "", RECORDERS]
@@ -178,14 +174,14 @@ class Gate:
         """Delete every key of the drop, if nothing has happened since `expected_stamp` and the journal is empty."""
         return await self._ask(scripts.RETIRE, drop_id, expected_stamp)
 
-    # ---- the journal ----------------------------------------------------------------------------------------------------------------
+    # ---- the journal -------------------------------------------------------------------------------------------------
     async def read_journal(
         self, drop_ids: Sequence[int], consumer: str, count: int, block_ms: int
     ) -> list[tuple[int, list[JournalEntry]]]:
         """-> entries nobody has read yet, at most `count` a drop, waiting up to `block_ms` for the first.
 
-        A drop whose group is missing (an empty gate) is left out. Entries stay pending until `ack`. The wait has a connection of its own;
-        cancelling it loses nothing: what was on its way stays pending and is taken over later.
+        A drop whose group is missing (an empty gate) is left out. Entries stay pending until `ack`. The wait has a connection of
+        its own; cancelling it loses nothing: what was on its way stays pending and is taken over later.
         """
         drops = {key(drop_id, "journal"): drop_id for drop_id in drop_ids}
         reader = self._idle_readers.pop() if self._idle_readers else await self._open_reader()
@@ -241,7 +237,7 @@ class Gate:
         """-> entries the ledger does not have yet."""
         return await self._ask_twice(None, scripts.command("XLEN", key(drop_id, "journal")))
 
-    # ---- below --------------------------------------------------------------------------------------------------------------------
+    # ---- below -------------------------------------------------------------------------------------------------------
     async def _ask(self, script: scripts.Script, drop_id: int, *arguments: str | int):
         return await self._wire.call(script.call(drop_id, *arguments), script)
 
@@ -263,7 +259,17 @@ def _stamp() -> str:
     return secrets.token_hex(STAMP_BYTES)
 
 
-def _answer(reply: list[str]) -> Answer:
+def reserve_arguments(wanted: Reservation) -> bytes:
+    """The RESERVE_ARGUMENTS values of one buyer, encoded; by hand, because the whole crowd passes here."""
+    buyer, variant, quantity = str(wanted.buyer), str(wanted.variant_id), str(wanted.quantity)
+    order, stamp = str(wanted.order_id), _stamp()
+    return (
+        f"${len(buyer)}\r\n{buyer}\r\n${len(wanted.key)}\r\n{wanted.key}\r\n${len(wanted.digest)}\r\n{wanted.digest}\r\n"
+        f"${len(variant)}\r\n{variant}\r\n${len(quantity)}\r\n{quantity}\r\n${len(order)}\r\n{order}\r\n${len(stamp)}\r\n{stamp}\r\n"
+    ).encode("ascii")
+
+
+def answer_of(reply: list[str]) -> Answer:
     """What reserve.lua returned -> Answer."""
     word = reply[0]
     plain = _PLAIN.get(word)

@@ -1,4 +1,7 @@
-"""What goes into the gate and what comes out of it. Ids are whole numbers or UUIDs, times milliseconds since the epoch by the gate's clock."""
+"""What goes into the gate and what comes out of it.
+
+Ids are whole numbers or UUIDs; times are milliseconds since the epoch by the gate's clock.
+"""
 
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -131,7 +134,7 @@ class Image:
 
 @dataclass(slots=True)
 class JournalEntry:
-    """One reservation as the journal has it. `fault` says what is wrong with an entry nobody can record; `raw` is what stands there."""
+    """One reservation as the journal has it. `raw`: what stands there; `fault`: why it is none of ours and nobody can record it."""
 
     entry_id: str
     order_id: UUID

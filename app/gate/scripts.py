@@ -1,7 +1,7 @@
 """The Lua scripts: which there are, which keys each gets, and how a call to one is written on the wire.
 
-A call is sent as EVALSHA. A server that has forgotten the script (restart, SCRIPT FLUSH) answers NOSCRIPT without having run anything;
-the wire then sends the same call once more as EVAL, which also teaches the server the script again.
+A call is sent as EVALSHA. A server that has forgotten the script (restart, SCRIPT FLUSH) answers NOSCRIPT without having run
+anything; the wire then sends the same call once more as EVAL, which also teaches the server the script again.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ DROPS_REMEMBERED_MAX = 1024  # drops whose constant part of a call is kept encod
 
 
 class Script:
-    """One verb. `key_names` in the order of its KEYS."""
+    """One verb. `key_names` in the order of its KEYS; `source` None: lua/NAME.lua."""
 
-    def __init__(self, name: str, *key_names: str):
+    def __init__(self, name: str, *key_names: str, source: bytes | None = None):
         self.name, self.key_names = name, key_names
-        self.source = (FOLDER / f"{name}.lua").read_bytes()
+        self.source = (FOLDER / f"{name}.lua").read_bytes() if source is None else source
         self.sha = hashlib.sha1(self.source, usedforsecurity=False).hexdigest()
         self._by_sha = b"$7\r\nEVALSHA\r\n$40\r\n%b\r\n" % self.sha.encode()
         self._by_source = b"$4\r\nEVAL\r\n$%d\r\n%b\r\n" % (len(self.source), self.source)

@@ -2,13 +2,13 @@
 
 Guarantees
 - All calls of one turn of the event loop leave in one write, in the order they were made; nobody waits for anybody's answer.
-- An answer reaches the caller who asked, or nobody: a caller who gave up or was cancelled leaves a place in the queue that swallows its
-  answer. The queue belongs to one connection, so an answer can never be read on another.
+- An answer reaches the caller who asked, or nobody: a caller who gave up or was cancelled leaves a place in the queue that swallows
+  its answer. The queue belongs to one connection, so an answer can never be read on another.
 - A caller waits at most `timeout_seconds`. A server that stays silent for as long again loses the connection.
 - A script the server has forgotten is sent again with its source, once. Nothing else is ever sent twice.
 - At most `waiting_max` calls wait; the next one is refused at once.
 
-The neighbour dies: calls in flight fail with ConnectionLost (the outcome is unknown), a new connection is tried at once and then with
+The neighbour dies: calls in flight fail with ConnectionLost (the outcome is unknown), a new connection is tried at once, then with
 growing pauses up to RETRY_SECONDS_MAX. Calls made during the first try wait for it; after a failed try calls fail at once until the
 server is back, so that an outage costs no caller its timeout.
 """
@@ -31,23 +31,11 @@ WAITING_CALLS_MAX = 10_000
 RETRY_SECONDS_MIN, RETRY_SECONDS_MAX = 0.02, 0.5
 WATCH_SECONDS = 0.05  # how late a timeout may be noticed
 
-# The server is there but cannot serve: it loads its data, lost its master, is a replica, is full, cannot persist, runs a long script.
+# The server is there but cannot serve: it loads, lost its master, is a replica, is full, cannot persist, runs a long script.
 UNABLE = frozenset(
-    (
-        "LOADING",
-        "MASTERDOWN",
-        "READONLY",
-        "OOM",
-        "MISCONF",
-        "BUSY",
-        "NOREPLICAS",
-        "CLUSTERDOWN",
-        "TRYAGAIN",
-        "NOAUTH",
-        "WRONGPASS",
-        "NOPERM",
-    )
-)
+    ("LOADING", "MASTERDOWN", "READONLY", "OOM", "MISCONF", "BUSY", "NOREPLICAS", "CLUSTERDOWN", "TRYAGAIN",
+     "NOAUTH", "WRONGPASS", "NOPERM")
+)  # fmt: skip
 
 log = logging.getLogger("doorman.gate")
 
@@ -68,7 +56,7 @@ class Address:
 
     @classmethod
     def parse(cls, url: str, name: str) -> "Address":
-        """redis://[user:password@]host[:port][/db], rediss://…, unix://[user:password@]/path[?db=0]. SettingsError for anything else."""
+        """redis://[user:password@]host[:port][/db], rediss://…, unix://[user:password@]/path[?db=0]. SettingsError for others."""
         parts = urlsplit(url)
         query = {word: values[-1] for word, values in parse_qs(parts.query).items()}
         if parts.scheme not in ("redis", "rediss", "unix"):
@@ -111,7 +99,7 @@ class _Link(asyncio.Protocol):
         self.lost: Exception | None = None
         self.calls: deque[_Call] = deque()
 
-    # ---- asyncio.Protocol ---------------------------------------------------------------------------------------------------------
+    # ---- asyncio.Protocol --------------------------------------------------------------------------------------------
     def connection_made(self, transport) -> None:
         self._transport = transport
         raw = transport.get_extra_info("socket")
@@ -145,7 +133,7 @@ class _Link(asyncio.Protocol):
         except (hiredis.ProtocolError, IndexError) as error:
             self.drop(ConnectionError(f"the server speaks out of turn: {error}"))
 
-    # ---- calls --------------------------------------------------------------------------------------------------------------------
+    # ---- calls -------------------------------------------------------------------------------------------------------
     def send(self, payload: bytes, script: Script | None, deadline: float) -> asyncio.Future:
         if self._transport is None:
             raise ConnectionLost(f"the connection to the gate was lost: {self.lost}")
@@ -242,9 +230,9 @@ class Wire:
     ):
         """Send one encoded call -> the server's reply (str, int, list or None).
 
-        GateUnreachable: no connection, too many waiting, or no answer within the timeout. ConnectionLost: the connection ended meanwhile.
-        hiredis.ReplyError: the server answered with an error that no retry mends. `patient`: without a connection wait for one, up to
-        the timeout, also while the server is known to be down.
+        GateUnreachable: no connection, too many waiting, or no answer within the timeout. ConnectionLost: the connection ended
+        meanwhile. hiredis.ReplyError: the server answered with an error that no retry mends. `patient`: without a connection wait
+        for one, up to the timeout, also while the server is known to be down.
         """
         deadline = self._loop.time() + (self._timeout if timeout_seconds is None else timeout_seconds)
         if self._link is None:
