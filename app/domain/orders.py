@@ -62,4 +62,5 @@ class Refusal(StrEnum):
     DECLINED = "declined"
     BY_SHOPPER = "by_shopper"
     BY_SELLER = "by_seller"
+    AMOUNT_MISMATCH = "amount_mismatch"  # the provider captured another amount than was owed: given back and refunded
     LATE_MONEY = "late_money"  # given back, then a capture came to light: refunded

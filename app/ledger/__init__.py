@@ -1,0 +1,45 @@
+from app.ledger.books import LedgerBooks, VariantBooks
+from app.ledger.claims import Claimed
+from app.ledger.deciding import BadEntry, Entry
+from app.ledger.drops import Adjustment, NewDrop
+from app.ledger.events import Event
+from app.ledger.image import Counts, LedgerImage, LiveOrder, RecordedKey
+from app.ledger.ledger import Ledger
+from app.ledger.messages import Message, StoredMessage
+from app.ledger.migrate import migrate
+from app.ledger.money import DueCharge, NotPayable, Submitted
+from app.ledger.orders import OrderRow
+from app.ledger.people import Picture, Shopper
+from app.ledger.recording import Recorded
+from app.ledger.refunds import DueRefund, RefundRow
+from app.ledger.returns import DueGiveBack, Ended
+
+__all__ = [
+    "Adjustment",
+    "BadEntry",
+    "Claimed",
+    "Counts",
+    "DueCharge",
+    "DueGiveBack",
+    "DueRefund",
+    "Ended",
+    "Entry",
+    "Event",
+    "Ledger",
+    "LedgerBooks",
+    "LedgerImage",
+    "LiveOrder",
+    "Message",
+    "NewDrop",
+    "NotPayable",
+    "OrderRow",
+    "Picture",
+    "Recorded",
+    "RecordedKey",
+    "RefundRow",
+    "Shopper",
+    "StoredMessage",
+    "Submitted",
+    "VariantBooks",
+    "migrate",
+]

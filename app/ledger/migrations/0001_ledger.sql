@@ -115,10 +115,10 @@ CREATE TABLE orders (
 -- R10: at most one order that counts per (drop, shopper, key), for as long as the drop lives.
 CREATE UNIQUE INDEX one_order_per_key ON orders (drop_id, shopper_id, key) WHERE state <> 'REFUSED';
 CREATE INDEX orders_of_shopper ON orders (shopper_id, reserved_at DESC);
-CREATE INDEX orders_live_of_drop ON orders (drop_id) WHERE state IN ('PENDING_PAYMENT', 'PROCESSING', 'PAID');
+CREATE INDEX orders_of_drop ON orders (drop_id, state);
 CREATE INDEX orders_waiting ON orders (deadline) WHERE state = 'PENDING_PAYMENT';
 CREATE INDEX orders_claimed ON orders (claimed_at) WHERE state = 'PROCESSING';
-CREATE INDEX orders_unreleased ON orders (drop_id) WHERE released = false;
+CREATE INDEX orders_unreleased ON orders (ended_at) WHERE released = false;
 
 -- Append-only: Σ units of a variant's movements = stock.sold. One line per (order, kind): a unit cannot come back twice.
 CREATE TABLE movements (
@@ -174,7 +174,9 @@ CREATE INDEX attempts_open ON attempts (submitted_at) WHERE state = 'open';
 CREATE TABLE refunds (
     order_id     uuid NOT NULL REFERENCES orders,
     purpose      text NOT NULL,                     -- 'late_money', 'seller:1', ...: part of the provider's idempotency key
+    intent_id    text NOT NULL,                     -- whose capture goes back: the order's own, or a foreign one that named the order
     amount_minor integer NOT NULL CHECK (amount_minor > 0),
+    restock      boolean NOT NULL DEFAULT false,    -- when the order becomes REFUNDED its units go back on sale
     state        text NOT NULL DEFAULT 'wanted' CHECK (state IN ('wanted', 'done')),
     refund_id    text,
     wanted_at    timestamptz NOT NULL DEFAULT now(),
@@ -227,3 +229,36 @@ CREATE TABLE messages (
     UNIQUE (kind, subject_id)
 );
 CREATE INDEX messages_waiting ON messages (next_try_at) WHERE state = 'waiting';
+
+-- A drop with its shop and its variants in the seller's order, as pages show it.
+CREATE VIEW published_drops AS
+SELECT drops.*, shops.name AS shop_name, listed.variant_ids, listed.variant_names, listed.variant_totals
+FROM drops
+JOIN shops ON shops.id = drops.shop_id
+CROSS JOIN LATERAL (
+    SELECT array_agg(variants.id ORDER BY position) AS variant_ids,
+           array_agg(variants.name ORDER BY position) AS variant_names,
+           array_agg(stock.total ORDER BY position) AS variant_totals
+    FROM variants JOIN stock ON stock.variant_id = variants.id
+    WHERE variants.drop_id = drops.id
+) AS listed;
+
+-- An order with everything its page shows: drop, variant, money, the unfinished attempt and the last decline.
+CREATE VIEW order_details AS
+SELECT orders.id AS order_id, orders.drop_id, drops.slug AS drop_slug, drops.title AS drop_title, drops.picture AS drop_picture,
+       orders.variant_id, variants.name AS variant, orders.quantity, orders.shopper_id, shoppers.email_written AS email,
+       orders.state, orders.reason, orders.amount_minor, orders.currency, orders.reserved_at, orders.deadline AS pay_by,
+       orders.attempts, greatest(drops.payment_attempts - orders.attempts, 0) AS attempts_left,
+       orders.leaving, orders.released, orders.paid_at, orders.ended_at,
+       coalesce(payments.state, 'none') AS payment, payments.intent_id, payments.needs_attention,
+       unfinished.n AS attempt_n, unfinished.state AS attempt_state, unfinished.action_url,
+       declined.reason AS decline_reason
+FROM orders
+JOIN drops ON drops.id = orders.drop_id
+JOIN variants ON variants.id = orders.variant_id
+JOIN shoppers ON shoppers.id = orders.shopper_id
+LEFT JOIN payments ON payments.order_id = orders.id
+LEFT JOIN attempts AS unfinished ON unfinished.order_id = orders.id AND unfinished.state IN ('open', 'action')
+LEFT JOIN LATERAL (
+    SELECT reason FROM attempts WHERE attempts.order_id = orders.id AND state = 'declined' ORDER BY n DESC LIMIT 1
+) AS declined ON true;

@@ -1,0 +1,224 @@
+"""Shops and drops: what is on sale, when, and how many units the seller released."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from app.domain import emails, money
+from app.domain.drops import Door, Drop, Variant
+from app.errors import BadInput, NotFound
+from app.ledger.events import SELLER, note
+from app.ledger.pool import Pool
+
+DROPS_MAX = 1000  # rows of one list
+TITLE_CHARACTERS_MAX = 200
+DESCRIPTION_CHARACTERS_MAX = 10_000
+VARIANTS_MAX = 100
+VARIANT_CHARACTERS_MAX = 80
+UNITS_MAX = 1_000_000  # of one variant
+PER_PERSON_MAX = 1000
+HOLD_SECONDS_MAX = 86_400
+ATTEMPTS_MAX = 10
+SHOP_CHARACTERS_MAX = 200
+
+SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDrop:
+    """A drop to publish. `variants`: (name, units) in the order to show; times are aware."""
+
+    shop_id: int
+    slug: str
+    title: str
+    price_minor: int
+    currency: str
+    opens_at: datetime
+    variants: tuple[tuple[str, int], ...]
+    description: str = ""
+    closes_at: datetime | None = None
+    per_person: int = 1
+    hold_seconds: float = 600.0
+    payment_attempts: int = 3
+    clock_offset_ms: int = 0  # tests and rehearsals only
+    picture: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """The seller added units to a variant, or took unsold ones away (negative)."""
+
+    id: UUID
+    drop_id: int
+    variant_id: int
+    units: int
+    confirmed: bool  # the gate has counted it
+
+
+class DropsPart(Pool):
+    async def create_shop(self, name: str, owner_email: str) -> int:
+        """-> the new shop's id. BadInput for an empty name or an address that is none."""
+        name = _text(name, "name", 1, SHOP_CHARACTERS_MAX)
+        async with self._transaction() as ask:
+            shop_id = await ask.value("add_shop", name)
+            await ask.count("add_seller", shop_id, emails.normalise(owner_email), "owner")
+        return shop_id
+
+    async def shop_named(self, name: str) -> int | None:
+        return await self._value("shop_named", name)
+
+    async def first_shop(self) -> int | None:
+        return await self._value("first_shop")
+
+    async def create_drop(self, new: NewDrop) -> Drop:
+        """-> the published drop. BadInput names the field that is wrong; a slug that is taken is one."""
+        check_new_drop(new)
+        names, totals = [name for name, _ in new.variants], [units for _, units in new.variants]
+        try:
+            async with self._transaction() as ask:
+                drop_id = await ask.value(
+                    "add_drop", new.shop_id, new.slug, new.title, new.description, new.price_minor, new.currency, new.opens_at,
+                    new.closes_at, new.per_person, new.hold_seconds, new.payment_attempts, new.clock_offset_ms, new.picture,
+                )  # fmt: skip
+                if drop_id is None:
+                    raise BadInput(f"there is already a drop named {new.slug}", field="slug")
+                await ask.count("add_variants", drop_id, names, totals)
+                await note(ask, None, drop_id, "published", SELLER, units=sum(totals))
+                return drop_from(await ask.row("drop_by_id", drop_id))
+        except asyncpg.ForeignKeyViolationError as error:
+            field = "picture" if "picture" in (error.constraint_name or "") else "shop"
+            raise BadInput(f"there is no such {field}", field=field) from error
+
+    async def drop_by_slug(self, slug: str) -> Drop | None:
+        return drop_from(await self._row("drop_by_slug", slug)) if SLUG.fullmatch(slug) else None
+
+    async def drop_by_id(self, drop_id: int) -> Drop | None:
+        return drop_from(await self._row("drop_by_id", drop_id))
+
+    async def drops(self, *, live_only: bool = False, limit: int = DROPS_MAX) -> list[Drop]:
+        """-> the latest openings first. `live_only`: without those whose keys have left Redis."""
+        return [drop_from(row) for row in await self._rows("drops", live_only, limit)]
+
+    async def live_drop_ids(self) -> list[int]:
+        """-> every drop whose keys are still in Redis."""
+        return [row["id"] for row in await self._rows("live_drop_ids")]
+
+    async def change_door(
+        self, drop_id: int, door: Door, *, opens_at: datetime | None = None, closes_at: datetime | None = None
+    ) -> bool:
+        """-> whether anything changed: False for a cancelled drop, an unknown one, or one that already stands so."""
+        try:
+            async with self._transaction() as ask:
+                if not await ask.count("change_door", drop_id, door.value, opens_at, closes_at):
+                    return False
+                times = {name: at.isoformat() for name, at in (("opens_at", opens_at), ("closes_at", closes_at)) if at}
+                await note(ask, None, drop_id, f"door {door.value}", SELLER, **times)
+                return True
+        except asyncpg.CheckViolationError as error:
+            raise BadInput(_why(error), field="closes_at" if error.constraint_name == "closes_after_opening" else "door") from error
+
+    async def retire_drop(self, drop_id: int) -> bool:
+        """-> whether the drop is retired now: False while an order can still move units, a return or an adjustment is unconfirmed."""
+        async with self._transaction() as ask:
+            if not await ask.count("retire_drop", drop_id):
+                return False
+            await note(ask, None, drop_id, "retired", SELLER)
+            return True
+
+    async def add_units(self, drop_id: int, variant_id: int, units: int, op_id: UUID) -> bool:
+        """Note the adjustment and change the total -> False: fewer unsold units than are taken away. A repeated `op_id` is harmless."""
+        if not 1 <= abs(units) <= UNITS_MAX:
+            raise BadInput(f"units must be between 1 and {UNITS_MAX}, or as many taken away", field="units")
+        async with self._transaction() as ask:
+            if not await ask.count("add_adjustment", op_id, drop_id, variant_id, units):
+                if await ask.row("adjustment", op_id) is None:
+                    raise NotFound("there is no such variant")
+                return True
+            if await ask.count("adjust_total", variant_id, units):
+                await note(ask, None, drop_id, "units added", SELLER, variant=variant_id, units=units, id=str(op_id))
+                return True
+            await ask.row("withdraw_adjustment", op_id)
+            return False
+
+    async def unconfirmed_adjustments(self, drop_id: int | None = None) -> list[Adjustment]:
+        """-> what the gate has not counted yet, oldest first; of one drop, or of all."""
+        return [Adjustment(**row) for row in await self._rows("unconfirmed_adjustments", drop_id)]
+
+    async def confirm_adjustment(self, op_id: UUID) -> bool:
+        return await self._count("confirm_adjustment", op_id) == 1
+
+    async def withdraw_adjustment(self, op_id: UUID) -> bool:
+        """The gate said too_few: undo the wish -> False when it was confirmed or withdrawn before."""
+        async with self._transaction() as ask:
+            undone = await ask.row("withdraw_adjustment", op_id)
+            if undone is None:
+                return False
+            await ask.count("adjust_total", undone["variant_id"], -undone["units"])
+            await note(ask, None, undone["drop_id"], "units not added", SELLER, variant=undone["variant_id"], units=undone["units"])
+            return True
+
+
+def drop_from(row) -> Drop | None:
+    if row is None:
+        return None
+    return Drop(
+        id=row["id"],
+        shop_id=row["shop_id"],
+        shop_name=row["shop_name"],
+        slug=row["slug"],
+        title=row["title"],
+        description=row["description"],
+        price_minor=row["price_minor"],
+        currency=row["currency"],
+        opens_at=row["opens_at"],
+        closes_at=row["closes_at"],
+        per_person=row["per_person"],
+        hold_seconds=row["hold_seconds"],
+        payment_attempts=row["payment_attempts"],
+        door=Door(row["door"]),
+        clock_offset_ms=row["clock_offset_ms"],
+        picture=row["picture"],
+        retired=row["retired_at"] is not None,
+        variants=tuple(map(Variant, row["variant_ids"], row["variant_names"], row["variant_totals"])),
+    )
+
+
+def check_new_drop(new: NewDrop) -> None:
+    """BadInput with a sentence for the first field that no drop can have."""
+    if not SLUG.fullmatch(new.slug):
+        raise BadInput("a slug is 1 to 64 of a-z, 0-9 and - inside", field="slug")
+    _text(new.title, "title", 1, TITLE_CHARACTERS_MAX)
+    _text(new.description, "description", 0, DESCRIPTION_CHARACTERS_MAX)
+    money.exponent(new.currency)
+    _within(new.price_minor, "price", 0, money.AMOUNT_MINOR_MAX)
+    _within(new.per_person, "per_person", 1, PER_PERSON_MAX)
+    _within(new.hold_seconds, "hold", 1, HOLD_SECONDS_MAX)
+    _within(new.payment_attempts, "attempts", 1, ATTEMPTS_MAX)
+    if new.price_minor * new.per_person > money.AMOUNT_MINOR_MAX:
+        raise BadInput("one person could owe more than the largest amount; lower the price or the limit", field="per_person")
+    if new.closes_at is not None and new.closes_at <= new.opens_at:
+        raise BadInput("a drop closes after it opens", field="closes_at")
+    _within(len(new.variants), "variants", 1, VARIANTS_MAX)
+    if len({name for name, _ in new.variants}) != len(new.variants):
+        raise BadInput("two variants have the same name", field="variants")
+    for name, units in new.variants:
+        _text(name, "variants", 1, VARIANT_CHARACTERS_MAX)
+        _within(units, "quantity", 0, UNITS_MAX)
+
+
+def _text(text: str, field: str, least: int, most: int) -> str:
+    if not least <= len(text) <= most or "\x00" in text:
+        raise BadInput(f"{field} must have {least} to {most} characters", field=field)
+    return text
+
+
+def _within(value: float, field: str, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise BadInput(f"{field} must be between {least} and {most}", field=field)
+
+
+def _why(error: asyncpg.CheckViolationError) -> str:
+    return "a drop closes after it opens" if error.constraint_name == "closes_after_opening" else "the ledger refuses this door"

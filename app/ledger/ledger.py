@@ -1,0 +1,26 @@
+"""The ledger: the truth about every unit, order and payment. This package is the only place with SQL.
+
+Guarantees: a change of state is one conditional UPDATE whose row count is read, in a transaction that also writes what happened into
+`events`. Whoever acts on an order locks its row first, then a stock row, never the other way round; a batch of the recorder locks the
+drop's stock rows and then waits for nothing else. So nothing deadlocks, and what a transaction read under its lock still holds when it
+commits. No transaction spans a call to the outside.
+
+Postgres gone: every method raises LedgerUnreachable.
+"""
+
+from app.ledger.books import BooksPart
+from app.ledger.drops import DropsPart
+from app.ledger.image import ImagePart
+from app.ledger.messages import MessagesPart
+from app.ledger.money import MoneyPart
+from app.ledger.orders import OrdersPart
+from app.ledger.people import PeoplePart
+from app.ledger.recording import RecordingPart
+from app.ledger.refunds import RefundsPart
+from app.ledger.returns import ReturnsPart
+
+
+class Ledger(
+    DropsPart, PeoplePart, RecordingPart, OrdersPart, ReturnsPart, MoneyPart, RefundsPart, MessagesPart, BooksPart, ImagePart
+):
+    """All that can be asked of the ledger, over one pool. `await Ledger.open(dsn, name=..., connections_max=...)`."""

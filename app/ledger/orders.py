@@ -1,0 +1,74 @@
+"""Reading orders: what an order's page, a shopper's list and a worker's look-up show."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from app.domain.orders import AttemptState, MoneyState, OrderState
+from app.ledger.events import Event, event_from
+from app.ledger.pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRow:
+    """An order with its drop, its variant and its money, at one moment."""
+
+    order_id: UUID
+    drop_id: int
+    drop_slug: str
+    drop_title: str
+    drop_picture: str | None
+    variant_id: int
+    variant: str
+    quantity: int
+    shopper_id: int
+    email: str  # as the shopper wrote it
+    state: OrderState
+    reason: str | None
+    amount_minor: int
+    currency: str
+    reserved_at: datetime
+    pay_by: datetime
+    attempts: int
+    attempts_left: int
+    leaving: OrderState | None  # PROCESSING and on its way to this state: the unit is being given back
+    released: bool | None  # given back: has the gate confirmed?
+    paid_at: datetime | None
+    ended_at: datetime | None
+    payment: MoneyState
+    intent_id: str | None
+    needs_attention: str | None
+    attempt_n: int | None  # the unfinished attempt, if there is one
+    attempt_state: AttemptState | None  # open: submitted; action: the shopper must authenticate at action_url
+    action_url: str | None
+    decline_reason: str | None  # of the last declined attempt
+
+
+class OrdersPart(Pool):
+    async def order_for(self, order_id: UUID, shopper_id: int) -> OrderRow | None:
+        """-> the order if it is this shopper's."""
+        return order_from(await self._row("order_for", order_id, shopper_id))
+
+    async def order(self, order_id: UUID) -> OrderRow | None:
+        """-> the order, whoever's it is: for workers and sellers."""
+        return order_from(await self._row("order_by_id", order_id))
+
+    async def orders_of(self, shopper_id: int, limit: int) -> list[OrderRow]:
+        """-> the shopper's orders, newest first."""
+        return [order_from(row) for row in await self._rows("orders_of", shopper_id, limit)]
+
+    async def events_of(self, order_id: UUID) -> list[Event]:
+        """-> what happened to the order, oldest first."""
+        return [event_from(row) for row in await self._rows("events_of", order_id)]
+
+
+def order_from(row) -> OrderRow | None:
+    if row is None:
+        return None
+    words = {
+        "state": OrderState(row["state"]),
+        "leaving": row["leaving"] and OrderState(row["leaving"]),
+        "payment": MoneyState(row["payment"]),
+        "attempt_state": row["attempt_state"] and AttemptState(row["attempt_state"]),
+    }
+    return OrderRow(**(dict(row) | words))

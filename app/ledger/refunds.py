@@ -1,0 +1,96 @@
+"""Refunds: wanted as a row first, then asked of the provider under the key (order, purpose) until it confirms, then done, once.
+
+A PAID order whose money went back in full is REFUNDED; its units go back on sale if the refund says so, else they leave the drop. Late money
+leaves its order as it ended.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from app.domain.orders import MoneyState
+from app.errors import BadInput
+from app.ledger.events import CHARGER, PROVIDER, SELLER, note
+from app.ledger.pool import Asker, Pool
+from app.ledger.returns import return_units
+
+LATE_MONEY = "late_money"  # the purpose of returning a capture that no order wants
+PURPOSE_CHARACTERS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RefundRow:
+    order_id: UUID
+    drop_id: int
+    purpose: str
+    intent_id: str
+    amount_minor: int
+    currency: str
+    state: str  # wanted, done
+    refund_id: str | None
+    restock: bool
+
+
+class DueRefund(NamedTuple):
+    order_id: UUID
+    purpose: str
+    enqueues: int
+
+
+class RefundsPart(Pool):
+    async def want_refund(self, order_id: UUID, purpose: str, amount_minor: int, *, restock: bool = False) -> bool:
+        """The seller wants money to go back -> False: wanted before under this purpose, or more than was captured and is not yet wanted.
+
+        `restock`: once all of it is back, the units go on sale again.
+        """
+        if amount_minor < 1 or not 1 <= len(purpose) <= PURPOSE_CHARACTERS_MAX or not purpose.isprintable():
+            raise BadInput("a refund needs an amount and a purpose", field="amount")
+        async with self._transaction() as ask:
+            order = await ask.row("lock_order", order_id)
+            if order is None or not await ask.count("want_refund", order_id, purpose, amount_minor, restock):
+                return False
+            await note(ask, order_id, order["drop_id"], "refund wanted", SELLER, amount_minor=amount_minor, purpose=purpose)
+            return True
+
+    async def due_refunds(self, limit: int, queue_retry_seconds: float) -> list[DueRefund]:
+        """-> wanted refunds that no queue holds (or holds for longer than `queue_retry_seconds`), oldest first."""
+        return [DueRefund(**row) for row in await self._rows("due_refunds", limit, queue_retry_seconds)]
+
+    async def mark_refund_enqueued(self, order_id: UUID, purpose: str) -> bool:
+        return await self._count("mark_refund_enqueued", order_id, purpose) == 1
+
+    async def refund(self, order_id: UUID, purpose: str) -> RefundRow | None:
+        row = await self._row("refund", order_id, purpose)
+        return RefundRow(**row) if row else None
+
+    async def refund_done(self, order_id: UUID, purpose: str, refund_id: str) -> bool:
+        """The provider confirmed -> False: that was known."""
+        async with self._transaction() as ask:
+            order = await ask.row("lock_order", order_id)
+            done = await ask.row("refund_done", order_id, purpose, refund_id)
+            if done is None:
+                return False
+            await note(ask, order_id, order["drop_id"], "refunded", PROVIDER, amount_minor=done["amount_minor"], purpose=purpose)
+            money = await ask.value("money_refunded", order_id, done["intent_id"], done["amount_minor"])
+            if money == MoneyState.REFUNDED:
+                await _end_paid_order(ask, order_id, done["restock"])
+            return True
+
+
+async def add_refund(ask: Asker, order, purpose: str, intent_id: str, amount_minor: int) -> bool:
+    """Want a capture back in the transaction that learned of it -> False: wanted before."""
+    if not await ask.count("add_refund", order["id"], purpose, intent_id, amount_minor, False):
+        return False
+    await note(ask, order["id"], order["drop_id"], "refund wanted", CHARGER, amount_minor=amount_minor, purpose=purpose)
+    return True
+
+
+async def _end_paid_order(ask: Asker, order_id: UUID, restock: bool) -> None:
+    ended = await ask.row("order_refunded", order_id, restock)
+    if ended is None:
+        return  # late money: the order ended long ago
+    if restock:
+        await return_units(ask, [ended], "units returned", SELLER)
+    else:
+        await ask.count("withdraw_units", ended["variant_id"], ended["quantity"])
+        await note(ask, order_id, ended["drop_id"], "units withdrawn", SELLER, units=ended["quantity"])

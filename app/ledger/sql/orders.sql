@@ -1,0 +1,20 @@
+-- Reading orders.
+
+-- name: order_for
+-- One order of its owner: "not yours" and "not there" are the same empty answer.
+SELECT * FROM order_details WHERE order_id = $1 AND shopper_id = $2;
+
+-- name: order_by_id
+-- One order, for workers.
+SELECT * FROM order_details WHERE order_id = $1;
+
+-- name: orders_of
+-- A shopper's orders, newest first.
+SELECT * FROM order_details WHERE shopper_id = $1 ORDER BY reserved_at DESC, order_id LIMIT $2;
+
+-- name: lock_order
+-- Lock an order: everything about it and its money is changed under this lock, so what is read here stands until the commit.
+SELECT orders.id, orders.drop_id, orders.variant_id, orders.shopper_id, orders.quantity, orders.state, orders.reason,
+       orders.amount_minor, orders.currency, orders.attempts, orders.claim, orders.leaving, orders.deadline < now() AS overdue,
+       (SELECT payment_attempts FROM drops WHERE drops.id = orders.drop_id) AS attempts_max
+FROM orders WHERE id = $1 FOR UPDATE;

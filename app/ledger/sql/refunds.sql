@@ -1,0 +1,66 @@
+-- Money that goes back.
+
+-- name: add_refund
+-- Want a refund once per purpose.
+INSERT INTO refunds (order_id, purpose, intent_id, amount_minor, restock) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (order_id, purpose) DO NOTHING;
+
+-- name: want_refund
+-- Want a refund once per purpose, of what was captured and nobody wants back yet.
+INSERT INTO refunds (order_id, purpose, intent_id, amount_minor, restock)
+SELECT $1, $2, intent_id, $3, $4
+FROM payments
+WHERE order_id = $1
+  AND captured_minor >= $3::integer + (SELECT coalesce(sum(amount_minor), 0) FROM refunds
+                              WHERE refunds.order_id = $1 AND refunds.intent_id = payments.intent_id)
+ON CONFLICT (order_id, purpose) DO NOTHING;
+
+-- name: late_money_reason
+-- The order's page says that money came late.
+UPDATE orders SET reason = 'late_money'
+WHERE id = $1 AND state IN ('EXPIRED', 'FAILED', 'CANCELLED', 'REFUSED');
+
+-- name: money_needs_attention
+-- A person must look at this payment.
+UPDATE payments SET needs_attention = $2 WHERE order_id = $1;
+
+-- name: due_refunds
+-- Wanted refunds that are not on the queue, or there for too long; oldest first.
+SELECT order_id, purpose, enqueues FROM refunds
+WHERE state = 'wanted' AND (enqueued_at IS NULL OR enqueued_at < now() - make_interval(secs => $2))
+ORDER BY wanted_at LIMIT $1;
+
+-- name: mark_refund_enqueued
+-- The job is on the queue; the next one for this refund has another key.
+UPDATE refunds SET enqueued_at = now(), enqueues = enqueues + 1 WHERE order_id = $1 AND purpose = $2;
+
+-- name: refund
+-- One refund with its order.
+SELECT refunds.order_id, orders.drop_id, refunds.purpose, refunds.intent_id, refunds.amount_minor, orders.currency, refunds.state,
+       refunds.refund_id, refunds.restock
+FROM refunds JOIN orders ON orders.id = refunds.order_id
+WHERE refunds.order_id = $1 AND purpose = $2;
+
+-- name: refund_done
+-- The provider has confirmed it.
+UPDATE refunds SET state = 'done', refund_id = $3, done_at = now()
+WHERE order_id = $1 AND purpose = $2 AND state = 'wanted'
+RETURNING intent_id, amount_minor, restock;
+
+-- name: money_refunded
+-- That much of the order's own capture went back.
+UPDATE payments
+SET refunded_minor = refunded_minor + $3,
+    state = CASE WHEN refunded_minor + $3 = captured_minor THEN 'refunded' ELSE 'part_refunded' END
+WHERE order_id = $1 AND intent_id = $2
+RETURNING state;
+
+-- name: order_refunded
+-- All the money of a PAID order went back.
+UPDATE orders SET state = 'REFUNDED', ended_at = now(), released = CASE WHEN $2 THEN false END
+WHERE id = $1 AND state = 'PAID'
+RETURNING id, drop_id, variant_id, quantity;
+
+-- name: withdraw_units
+-- Refunded without restock: the units leave the drop.
+UPDATE stock SET withdrawn = withdrawn + $2 WHERE variant_id = $1;
