@@ -4,25 +4,40 @@ Each has a unit, a default and a line of help (`doorman settings` prints them). 
 relations of PROTOCOL section 8 are checked before anything starts.
 """
 
+import ipaddress
+import math
 import os
+import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from app.errors import SettingsError
 
 SECRET_BYTES_MIN = 32
+PROVIDER_KEYS_SECONDS = 24 * 3600  # Stripe keeps idempotency keys at least this long
+SHORTENED_SHARE = 0.8  # of the time a default must stay below
 
 
-def _setting(env: str, default, help: str, parse=None):
-    return field(default=default, metadata={"env": env, "help": help, "parse": parse})
+def _setting(env: str, default, help: str, parse=str, *, secret: bool = False):
+    """`secret`: never shown, only whether it is set."""
+    return field(default=default, metadata={"env": env, "help": help, "parse": parse, "secret": secret})
+
+
+def _number(text: str) -> float:
+    """A finite number: 'nan' would pass every comparison that must fail."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _rate(text: str) -> tuple[int, float]:
     """'30/10' -> (30, 10.0): thirty calls in ten seconds."""
     calls, _, seconds = text.partition("/")
-    parsed = (int(calls), float(seconds))
+    parsed = (int(calls), _number(seconds))
     if parsed[0] < 1 or parsed[1] <= 0:
         raise ValueError(text)
     return parsed
@@ -49,46 +64,118 @@ def _environment(text: str) -> str:
 
 
 def _origin(text: str) -> str:
-    if not text.startswith(("http://", "https://")) or text.count("/") != 2:
+    parts = urlsplit(text)
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or text != f"{parts.scheme}://{parts.netloc}"
+        or "@" in parts.netloc
+    ):
         raise ValueError(text)
     return text
+
+
+def _networks(text: str) -> str:
+    for network in filter(None, map(str.strip, text.split(","))):
+        ipaddress.ip_network(network, strict=False)
+    return text
+
+
+def _span(text: str) -> str:
+    """'1-4' or '2': a lowest and a highest number of seconds."""
+    low, _, high = text.partition("-")
+    if not 0 <= _number(low) <= _number(high or low):
+        raise ValueError(text)
+    return text
+
+
+def _url(*schemes: str):
+    def parse(text: str) -> str:
+        if text and urlsplit(text).scheme not in schemes:
+            raise ValueError(text)
+        return text
+
+    return parse
+
+
+_redis = _url("redis", "rediss", "unix")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     env: str = _setting("DOORMAN_ENV", "development", "development (loopback, embedded servers, demo) or production", _environment)
-    public_url: str = _setting("DOORMAN_PUBLIC_URL", "http://127.0.0.1:8000", "scheme and host that shoppers see; links in mails start with it", _origin)
-    secret: str = _setting("DOORMAN_SECRET", "", "signs cookies and links, at least 32 bytes; development keeps its own in DATA/secret")
-    redis_url: str = _setting("REDIS_URL", "", "the gate; empty: embedded Valkey")
-    queue_redis_url: str = _setting("QUEUE_REDIS_URL", "", "saq; empty: embedded Valkey of its own, or REDIS_URL where that is set")
-    feed_redis_url: str = _setting("FEED_REDIS_URL", "", "live feed (pub/sub); empty: REDIS_URL")
-    database_url: str = _setting("DATABASE_URL", "", "the ledger; empty: embedded PostgreSQL")
+    public_url: str = _setting(
+        "DOORMAN_PUBLIC_URL", "http://127.0.0.1:8000", "scheme and host that shoppers see; links in mails start with it", _origin
+    )
+    secret: str = _setting(
+        "DOORMAN_SECRET", "", "signs cookies and links, at least 32 bytes; development keeps its own in DATA/secret", secret=True
+    )
+    redis_url: str = _setting("REDIS_URL", "", "the gate; empty: embedded Valkey", _redis)
+    queue_redis_url: str = _setting(
+        "QUEUE_REDIS_URL", "", "saq; empty: embedded Valkey of its own, or REDIS_URL where that is set", _redis
+    )
+    feed_redis_url: str = _setting("FEED_REDIS_URL", "", "live feed (pub/sub); empty: REDIS_URL", _redis)
+    database_url: str = _setting("DATABASE_URL", "", "the ledger; empty: embedded PostgreSQL", _url("postgresql", "postgres"))
     appendfsync: str = _setting("DOORMAN_APPENDFSYNC", "always", "embedded gate's AOF: always or everysec", _appendfsync)
-    trusted_proxies: str = _setting("DOORMAN_TRUSTED_PROXIES", "", "comma-separated addresses or networks whose X-Forwarded-For is believed")
+    trusted_proxies: str = _setting(
+        "DOORMAN_TRUSTED_PROXIES", "", "comma-separated addresses or networks whose X-Forwarded-For is believed", _networks
+    )
     buy_limit: tuple[int, float] = _setting("DOORMAN_BUY_LIMIT", (30, 10.0), "buys / seconds, per shopper", _rate)
     address_limit: tuple[int, float] = _setting("DOORMAN_ADDRESS_LIMIT", (300, 10.0), "requests / seconds, per address", _rate)
     limit_loopback: bool = _setting("DOORMAN_LIMIT_LOOPBACK", False, "count loopback callers in per-address limits too", _flag)
-    sweep_seconds: float = _setting("DOORMAN_SWEEP_SECONDS", 5.0, "s between two sweeps", float)
-    reconcile_seconds: float = _setting("DOORMAN_RECONCILE_SECONDS", 3.0, "s between two drift checks", float)
-    grace_seconds: float = _setting("DOORMAN_GRACE_SECONDS", 60.0, "s past its deadline that a submitted payment may wait for a worker", float)
-    provider_timeout_seconds: float = _setting("DOORMAN_PROVIDER_TIMEOUT_SECONDS", 20.0, "s one provider call may take", float)
-    job_timeout_seconds: float = _setting("DOORMAN_JOB_TIMEOUT_SECONDS", 30.0, "s one job may take; over it is a crash (unknown)", float)
-    claim_dead_seconds: float = _setting("DOORMAN_CLAIM_DEAD_SECONDS", 45.0, "s after which a claim's holder counts as dead", float)
-    queue_retry_seconds: float = _setting("DOORMAN_QUEUE_RETRY_SECONDS", 60.0, "s after which due work is put on the queue again", float)
-    gate_timeout_seconds: float = _setting("DOORMAN_GATE_TIMEOUT_SECONDS", 2.0, "s one gate call may take", float)
-    record_timeout_seconds: float = _setting("DOORMAN_RECORD_TIMEOUT_SECONDS", 2.0, "s one recorder transaction may take", float)
-    record_idle_seconds: float = _setting("DOORMAN_RECORD_IDLE_SECONDS", 3.0, "s after which a dead recorder's entries are taken over", float)
-    journal_entries_max: int = _setting("DOORMAN_JOURNAL_ENTRIES_MAX", 20_000, "entries not yet in the ledger at which the gate answers not_ready", int)
-    stripe_api_base: str = _setting("STRIPE_API_BASE", "", "the provider; empty: the sandbox that `up` starts")
-    stripe_secret_key: str = _setting("STRIPE_SECRET_KEY", "", "secret key at the provider; empty: the sandbox's")
-    sandbox_latency: str = _setting("SANDBOX_LATENCY_SECONDS", "1-4", "s, low-high: how long the sandbox provider takes")
-    sandbox_decline_rate: float = _setting("SANDBOX_DECLINE_RATE", 0.2, "share of cards the sandbox provider declines on purpose", float)
-    smtp_url: str = _setting("SMTP_URL", "", "smtp://user:password@host:port; empty: mail goes to the development mailbox")
+    sweep_seconds: float = _setting("DOORMAN_SWEEP_SECONDS", 5.0, "s between two sweeps", _number)
+    reconcile_seconds: float = _setting("DOORMAN_RECONCILE_SECONDS", 3.0, "s between two drift checks", _number)
+    grace_seconds: float = _setting(
+        "DOORMAN_GRACE_SECONDS", 60.0, "s past its deadline that a submitted payment may wait for a worker", _number
+    )
+    provider_timeout_seconds: float = _setting("DOORMAN_PROVIDER_TIMEOUT_SECONDS", 20.0, "s one provider call may take", _number)
+    job_timeout_seconds: float = _setting(
+        "DOORMAN_JOB_TIMEOUT_SECONDS", 30.0, "s one job may take; over it is a crash (unknown)", _number
+    )
+    claim_dead_seconds: float = _setting(
+        "DOORMAN_CLAIM_DEAD_SECONDS", 45.0, "s after which a claim's holder counts as dead", _number
+    )
+    queue_retry_seconds: float = _setting(
+        "DOORMAN_QUEUE_RETRY_SECONDS", 60.0, "s after which due work is put on the queue again", _number
+    )
+    gate_timeout_seconds: float = _setting("DOORMAN_GATE_TIMEOUT_SECONDS", 2.0, "s one gate call may take", _number)
+    record_timeout_seconds: float = _setting("DOORMAN_RECORD_TIMEOUT_SECONDS", 2.0, "s one recorder transaction may take", _number)
+    record_idle_seconds: float = _setting(
+        "DOORMAN_RECORD_IDLE_SECONDS", 3.0, "s after which a dead recorder's entries are taken over", _number
+    )
+    journal_entries_max: int = _setting(
+        "DOORMAN_JOURNAL_ENTRIES_MAX", 20_000, "entries not yet in the ledger at which the gate answers not_ready", int
+    )
+    stripe_api_base: str = _setting(
+        "STRIPE_API_BASE", "", "the provider; empty: the sandbox that `up` starts", _url("http", "https")
+    )
+    stripe_secret_key: str = _setting("STRIPE_SECRET_KEY", "", "secret key at the provider; empty: the sandbox's", secret=True)
+    sandbox_latency: str = _setting("SANDBOX_LATENCY_SECONDS", "1-4", "s, low-high: how long the sandbox provider takes", _span)
+    sandbox_decline_rate: float = _setting(
+        "SANDBOX_DECLINE_RATE", 0.2, "share of cards the sandbox provider declines on purpose", _number
+    )
+    smtp_url: str = _setting(
+        "SMTP_URL", "", "smtp://user:password@host:port; empty: mail goes to the development mailbox", _url("smtp", "smtps")
+    )
     mail_from: str = _setting("DOORMAN_MAIL_FROM", "Doorman <doorman@localhost>", "sender of every mail")
 
     @property
     def production(self) -> bool:
         return self.env == "production"
+
+    def table(self) -> list[tuple[str, str, str]]:
+        """-> (variable, value, help) of every setting; secrets are not shown, passwords in addresses are masked."""
+        return [(spec.metadata["env"], self._shown(spec), spec.metadata["help"]) for spec in fields(self)]
+
+    def _shown(self, spec) -> str:
+        value = getattr(self, spec.name)
+        if spec.metadata["secret"]:
+            return "(set)" if value else "(not set)"
+        if isinstance(value, tuple):
+            return "/".join(f"{part:g}" for part in value)
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return without_password(value) if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
     @property
     def settled_within_seconds(self) -> float:
@@ -104,13 +191,26 @@ class Settings:
             text = environment.get(spec.metadata["env"])
             if text is None or spec.name in overrides:
                 continue
-            parse = spec.metadata["parse"] or str
             try:
-                values[spec.name] = parse(text)
+                values[spec.name] = spec.metadata["parse"](text)
             except ValueError as error:
-                raise SettingsError(f"{spec.metadata['env']}={text!r} is not valid: {spec.metadata['help']}") from error
-        settings = cls(**values, **overrides)
+                shown = "its value" if spec.metadata["secret"] else repr(without_password(text))
+                raise SettingsError(f"{spec.metadata['env']}: {shown} is not valid; expected: {spec.metadata['help']}") from error
+        settings = cls(**(values | overrides))._with_short_defaults(values | overrides)
         settings.check()
+        return settings
+
+    def _with_short_defaults(self, given: Mapping[str, object]) -> "Settings":
+        """-> these settings; times that nobody gave are shortened where a given one (a fast sweep, say) would forbid the default."""
+        settings = self
+        for name, below in (
+            ("gate_timeout_seconds", "sweep_seconds"),
+            ("record_idle_seconds", "settled_within_seconds"),
+            ("record_timeout_seconds", "record_idle_seconds"),
+        ):
+            if name not in given:
+                shortened = min(getattr(settings, name), SHORTENED_SHARE * getattr(settings, below))
+                settings = replace(settings, **{name: shortened})
         return settings
 
     def check(self) -> None:
@@ -120,14 +220,28 @@ class Settings:
             ("job_timeout_seconds", "claim_dead_seconds"),
             ("claim_dead_seconds", "queue_retry_seconds"),
             ("record_timeout_seconds", "record_idle_seconds"),
+            ("record_idle_seconds", "settled_within_seconds"),
+            ("gate_timeout_seconds", "sweep_seconds"),
         ):
             if not getattr(self, smaller) < getattr(self, larger):
-                raise SettingsError(f"{_env(smaller)} ({getattr(self, smaller):g} s) must be below {_env(larger)} ({getattr(self, larger):g} s)")
-        for name in ("sweep_seconds", "reconcile_seconds", "provider_timeout_seconds", "gate_timeout_seconds", "record_timeout_seconds"):
+                raise SettingsError(
+                    f"{_env(smaller)} ({getattr(self, smaller):g} s) must be below {_env(larger)} ({getattr(self, larger):g} s)"
+                )
+        for name in (
+            "sweep_seconds",
+            "reconcile_seconds",
+            "provider_timeout_seconds",
+            "gate_timeout_seconds",
+            "record_timeout_seconds",
+        ):
             if not getattr(self, name) > 0:
                 raise SettingsError(f"{_env(name)} must be above 0")
-        if self.grace_seconds < 0:
+        if not self.grace_seconds >= 0:
             raise SettingsError(f"{_env('grace_seconds')} must not be negative")
+        if not self.claim_dead_seconds < PROVIDER_KEYS_SECONDS:
+            raise SettingsError(
+                f"{_env('claim_dead_seconds')} must be below {PROVIDER_KEYS_SECONDS} s: so long the provider knows a key"
+            )
         if not 0 <= self.sandbox_decline_rate <= 1:
             raise SettingsError(f"{_env('sandbox_decline_rate')} must lie between 0 and 1")
         if self.journal_entries_max < 1:
@@ -147,8 +261,15 @@ class Settings:
                 raise SettingsError(f"production needs {_env(name)}: {_help(name)}")
 
 
+def without_password(text: str) -> str:
+    """'redis://:secret@host/0' -> 'redis://:***@host/0'."""
+    return re.sub(r"://([^/@:]*):[^@]*@", r"://\1:***@", text)
+
+
 def _env(name: str) -> str:
-    return Settings.__dataclass_fields__[name].metadata["env"]
+    return {"settled_within_seconds": "the bound in which everything is settled"}.get(name) or Settings.__dataclass_fields__[
+        name
+    ].metadata["env"]
 
 
 def _help(name: str) -> str:

@@ -12,6 +12,7 @@ import shutil
 import stat
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
 from app.errors import StartFailed
 
@@ -19,6 +20,7 @@ SOCKET_PATH_BYTES_MAX = 103  # macOS; Linux takes 107
 LONGEST_SOCKET_NAME = "postgres/.s.PGSQL.5432"
 PREFIX = "doorman-"
 SECRET_BYTES = 24
+LOG_BYTES_MAX = 16 * 1024 * 1024
 FREE_BYTES_MIN = 64 * 1024 * 1024  # to start on a folder that has data
 FREE_BYTES_FIRST = 200 * 1024 * 1024  # to make one
 
@@ -27,7 +29,8 @@ def make_private(folder: Path) -> Path:
     """Make DATA -> its resolved path. Only we may list it; as root, the database's account may pass through to what is its own."""
     try:
         if not folder.exists():
-            folder.mkdir(parents=True, mode=0o711 if os.geteuid() == 0 else 0o700)
+            folder.mkdir(parents=True)
+            folder.chmod(0o711 if os.geteuid() == 0 else 0o700)
         folder = folder.resolve()
         if not folder.is_dir():
             raise StartFailed(f"{folder} is not a folder; choose another with --data")
@@ -97,11 +100,22 @@ def _fits(base: Path) -> bool:
     return base.is_dir() and os.access(base, os.W_OK) and len(os.fsencode(longest)) <= SOCKET_PATH_BYTES_MAX
 
 
-def last_line(log: Path) -> str:
-    """-> the last line a server wrote, for the one sentence that says why it stopped."""
+def open_log(path: Path) -> tuple[BinaryIO, int]:
+    """-> (the log opened for a server to append to, its size now). A log over its bound starts anew."""
+    file = path.open("ab")
+    if file.tell() > LOG_BYTES_MAX:
+        file.truncate(0)
+    return file, os.fstat(file.fileno()).st_size
+
+
+def reason_in(log: Path, since: int) -> str:
+    """-> the line in which a server said why it stopped, of what it wrote after byte `since`."""
     try:
-        lines = log.read_text(errors="replace").strip().splitlines()
+        lines = log.read_bytes()[since:].decode(errors="replace").strip().splitlines()
     except OSError:
         return "no output"
-    full = next((line for line in reversed(lines[-20:]) if os.strerror(errno.ENOSPC) in line), None)
-    return full or (lines[-1].strip() if lines else "no output")
+    for words in ((os.strerror(errno.ENOSPC),), ("FATAL", "PANIC"), ("rror",), ("",)):
+        for line in reversed(lines):
+            if any(word in line for word in words):
+                return line.strip()
+    return "no output"

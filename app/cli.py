@@ -1,0 +1,450 @@
+"""The `doorman` command: parse, call, print.
+
+Everything heavy is imported by the command that needs it, so `--help` and `up` stay light. A fault that Doorman knows by name ends
+as one sentence on standard error and exit code 1; wrong usage is exit code 2; a traceback always means a bug of ours.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from app import running, up
+from app.errors import BadInput, DoormanError, NotFound, StartFailed
+from app.settings import Settings
+
+VARIANT_NAME_DEFAULT = "Standard"
+SHOPPERS_MAX = 200_000
+HOLD_SECONDS_MIN = 1.0
+DOORS = {"pause": "paused", "resume": "open", "close": "closed", "cancel": "cancelled"}
+BOOKS_COLUMNS = (
+    "drop",
+    "total",
+    "gate_left",
+    "offered",
+    "held",
+    "processing",
+    "paid",
+    "withdrawn",
+    "returning",
+    "refunded",
+    "refused",
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """-> the exit code: 0 done, 1 it could not be done or the books do not balance, 2 wrong usage."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if argv[:1] == ["bench"]:  # its measures have options of their own
+        arguments = argparse.Namespace(run=_bench, rest=argv[1:])
+    else:
+        arguments = _parser().parse_args(argv)
+    try:
+        return arguments.run(arguments) or 0
+    except (DoormanError, BrokenPipeError) as error:
+        if isinstance(error, BrokenPipeError):  # whoever read our output has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        field = f" ({error.field})" if isinstance(error, BadInput) and error.field else ""
+        print(f"doorman: {error}{field}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="doorman", description="A self-hosted storefront for drops.")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    one = _add(commands, "up", "run everything on this machine, in the foreground", _up)
+    one.add_argument("--port", type=_port, default=up.PORT_DEFAULT, help="port on 127.0.0.1 (%(default)s); 0: any free one")
+    one.add_argument("--web", type=_whole(1, up.WEB_MAX), default=up.WEB_DEFAULT, metavar="N", help="web processes (%(default)s)")
+    one.add_argument("--no-demo", action="store_true", help="no demo shop on the first start")
+
+    one = _add(commands, "web", "one web process", _web)
+    one.add_argument("--host", default=up.HOST, help="address to listen on (%(default)s)")
+    one.add_argument("--port", type=_port, default=up.PORT_DEFAULT, help="port (%(default)s)")
+    _add(commands, "worker", "one worker process: payments, expiry, messages", _worker)
+    _add(commands, "recorder", "one recorder process: journal to ledger, sweeper, reconciler", _recorder)
+    _add(commands, "migrate", "bring the database to this version", _migrate)
+    _add(commands, "settings", "print every setting, its value and the bound that follows", _settings)
+    _add(commands, "demo", "make the demo shop (`up` does so on its first start)", _demo)
+
+    shops = _group(commands, "shop", "shops")
+    one = _add(shops, "create", "make a shop", _shop_create)
+    one.add_argument("--name", required=True)
+    one.add_argument("--owner", required=True, metavar="EMAIL")
+
+    drops = _group(commands, "drop", "drops")
+    one = _add(drops, "create", "publish a drop and print it as JSON", _drop_create)
+    one.add_argument("--slug", required=True, help="its name in addresses")
+    one.add_argument("--title", required=True)
+    one.add_argument("--quantity", type=_whole(1), metavar="N", help="units; with --variant their sum, and then optional")
+    one.add_argument("--variant", action="extend", nargs="+", type=_variant, default=[], metavar="NAME=QTY")
+    one.add_argument("--price", required=True, help="such as 49.00")
+    one.add_argument("--currency", required=True, help="ISO 4217 code, such as EUR")
+    one.add_argument("--opens-at", required=True, type=_moment, metavar="now|ISO8601")
+    one.add_argument("--closes-at", type=_moment, metavar="ISO8601")
+    one.add_argument("--per-person", type=_whole(1), default=1, metavar="N", help="units a person may buy (%(default)s)")
+    one.add_argument("--hold", type=_hold, default=600.0, metavar="SECONDS", help="time to pay (%(default)g)")
+    one.add_argument("--attempts", type=_whole(1), default=3, metavar="N", help="payment attempts (%(default)s)")
+    one.add_argument("--description", default="")
+    one.add_argument("--shop", metavar="N", help="number or name of the shop (the first one)")
+    for verb in DOORS:
+        one = _add(drops, verb, f"{verb} a drop", _drop_door)
+        one.add_argument("slug")
+        one.set_defaults(door=DOORS[verb])
+    one = _add(drops, "add-units", "add units to a drop; a negative number takes unsold ones away", _drop_add_units)
+    one.add_argument("slug")
+    one.add_argument("--units", type=int, required=True, metavar="N")
+    one.add_argument("--variant", metavar="NAME", help="optional when there is one")
+
+    shoppers = _group(commands, "shoppers", "synthetic shoppers (development only)")
+    one = _add(shoppers, "mint", "print Cookie header values of signed-in shoppers, one a line", _shoppers_mint)
+    one.add_argument("--count", type=_whole(1, SHOPPERS_MAX), required=True, metavar="N")
+
+    one = _add(commands, "books", "print the books; exit code 1 unless all balance", _books)
+    one.add_argument("slug", nargs="?")
+    one.add_argument("--json", action="store_true")
+
+    gate = _group(commands, "gate", "the gate")
+    one = _add(gate, "rebuild", "make the gate equal to the ledger", _gate_rebuild)
+    one.add_argument("slug")
+
+    commands.add_parser("bench", help="measures: doorman bench --help", add_help=False)
+    return parser
+
+
+def _add(commands, name: str, help: str, run: Callable[[argparse.Namespace], int | None]) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
+    parser.add_argument(
+        "--data", type=Path, default=running.DATA_DEFAULT, metavar="FOLDER", help="data folder of doorman up (%(default)s)"
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _group(commands, name: str, help: str):
+    return commands.add_parser(name, help=help).add_subparsers(metavar="VERB", required=True)
+
+
+# --- the commands ---------------------------------------------------------------------------------------------------------------
+
+
+def _up(arguments) -> None:
+    up.up(up.Options(port=arguments.port, data=arguments.data, web=arguments.web, demo=not arguments.no_demo))
+
+
+def _web(arguments) -> None:
+    import runpy
+
+    _adopt_environment(arguments.data)
+    if not os.environ.get("DOORMAN_LISTEN_FD"):
+        bound = up.listen(arguments.host, arguments.port)
+        os.environ["DOORMAN_LISTEN_FD"] = str(bound.detach())
+    runpy.run_module("app.web.serve", run_name="__main__", alter_sys=True)
+
+
+def _worker(arguments) -> int:
+    _adopt_environment(arguments.data)
+    from workers.serve import main
+
+    return main("jobs")
+
+
+def _recorder(arguments) -> int:
+    _adopt_environment(arguments.data)
+    from workers.serve import main
+
+    return main("loops")
+
+
+def _migrate(arguments) -> None:
+    settings = _settings_of(arguments.data)
+    import asyncpg
+
+    from app.ledger.migrate import migrate
+
+    try:
+        applied = asyncio.run(migrate(settings.database_url))
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise StartFailed(f"The database could not be migrated: {str(error).strip() or type(error).__name__}") from error
+    print(f"applied {', '.join(applied)}" if applied else "nothing to do")
+
+
+def _settings(arguments) -> None:
+    environment = dict(os.environ)
+    with suppress(StartFailed):  # without a running `up`: the settings of this environment alone
+        environment = running.environment_with(arguments.data, os.environ)
+    settings = Settings.from_environment(environment)
+    rows = [("setting", "value", "what it is"), *settings.table()]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for name, value, help in rows:
+        print(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {help}")
+    bound = settings.settled_within_seconds
+    print(f"\nEvery order is final, or shown as needing attention, within its hold + {bound:g} s of the end of the last failure:")
+    print(f"hold + {settings.grace_seconds:g} (grace) + {settings.claim_dead_seconds:g} (claim dead) + ", end="")
+    print(f"{settings.provider_timeout_seconds:g} (provider) + 2 x {settings.sweep_seconds:g} (sweep).")
+
+
+def _demo(arguments) -> None:
+    from app.demo import ensure
+
+    _in_office(arguments.data, ensure)
+
+
+def _shop_create(arguments) -> None:
+    async def create(office):
+        return {"id": await office.ledger.create_shop(arguments.name, arguments.owner), "name": arguments.name}
+
+    _print(_in_office(arguments.data, create))
+
+
+def _drop_create(arguments) -> None:
+    from app.clock import iso
+    from app.domain.money import parse_minor
+
+    variants = _variants(arguments.quantity, arguments.variant)
+    price_minor = parse_minor(arguments.price, arguments.currency)
+
+    async def create(office):
+        from app.ledger import NewDrop
+        from app.purchase.drops import create_drop
+
+        return office.settings.public_url, await create_drop(
+            office,
+            NewDrop(
+                shop_id=await _shop_id(office.ledger, arguments.shop),
+                slug=arguments.slug,
+                title=arguments.title,
+                price_minor=price_minor,
+                currency=arguments.currency,
+                opens_at=arguments.opens_at,
+                variants=variants,
+                description=arguments.description,
+                closes_at=arguments.closes_at,
+                per_person=arguments.per_person,
+                hold_seconds=arguments.hold,
+                payment_attempts=arguments.attempts,
+            ),
+        )
+
+    public_url, drop = _in_office(arguments.data, create)
+    _print(
+        {
+            "id": drop.id,
+            "slug": drop.slug,
+            "url": f"{public_url}/drops/{drop.slug}",
+            "variants": [{"name": variant.name, "total": variant.units_total} for variant in drop.variants],
+            "opens_at": iso(drop.opens_at),
+        }
+    )
+
+
+def _drop_door(arguments) -> None:
+    async def change(office):
+        from app.domain.drops import Door
+        from app.purchase.drops import change_door
+
+        return await change_door(office, arguments.slug, Door(arguments.door))
+
+    drop = _in_office(arguments.data, change)
+    _print({"slug": drop.slug, "door": drop.door.value})
+
+
+def _drop_add_units(arguments) -> None:
+    if arguments.units == 0:
+        raise BadInput("0 units change nothing", field="units")
+
+    async def add(office):
+        from app.purchase.drops import add_units
+
+        return await add_units(office, arguments.slug, arguments.variant, arguments.units)
+
+    drop = _in_office(arguments.data, add)
+    _print({"slug": drop.slug, "variants": [{"name": variant.name, "total": variant.units_total} for variant in drop.variants]})
+
+
+def _shoppers_mint(arguments) -> None:
+    settings = _settings_of(arguments.data)
+    if settings.production:
+        raise BadInput("shoppers are minted in development only")
+
+    async def mint(office):
+        return await office.ledger.mint_shoppers(arguments.count)
+
+    ids = _in_office(arguments.data, mint)
+    from app.web.session import mint_cookies
+
+    sys.stdout.writelines(f"{cookie}\n" for cookie in mint_cookies(settings, ids))
+
+
+def _books(arguments) -> int:
+    async def read(office):
+        from app.purchase.books import books
+
+        return await books(office, arguments.slug)
+
+    found = _in_office(arguments.data, read)
+    drops = [found] if arguments.slug else found["drops"]
+    if arguments.json:
+        _print(found)
+    else:
+        _print_books(drops)
+    return 0 if all(drop["balanced"] for drop in drops) else 1
+
+
+def _gate_rebuild(arguments) -> int:
+    async def rebuild_one(office):
+        from app.purchase.reconciling import rebuild
+
+        drop = await office.ledger.drop_by_slug(arguments.slug)
+        if drop is None:
+            raise NotFound(f"there is no drop named {arguments.slug}")
+        return await rebuild(office.ledger, office.gate, office.feed, drop.id, office.settings.journal_entries_max)
+
+    outcome = str(_in_office(arguments.data, rebuild_one))
+    _print({"drop": arguments.slug, "gate": outcome})
+    return 0 if outcome in ("agreed", "mended") else 1
+
+
+def _bench(arguments) -> int:
+    from app.bench import main as bench
+
+    return bench(arguments.rest)
+
+
+# --- what they share --------------------------------------------------------------------------------------------------------------
+
+
+def _in_office(data: Path, work: Callable[..., Awaitable]):
+    """-> what `work(office)` returns, with an office of the `up` running on `data` or of the environment."""
+    settings = _settings_of(data)
+
+    async def run():
+        from app.wiring import office
+
+        async with office(settings) as desk:
+            return await work(desk)
+
+    return asyncio.run(run())
+
+
+def _settings_of(data: Path) -> Settings:
+    return Settings.from_environment(running.environment_with(data, os.environ))
+
+
+def _adopt_environment(data: Path) -> None:
+    """Give this process, which becomes a part itself, the environment that `up` gives its parts."""
+    os.environ.update(running.environment_with(data, os.environ))
+    Settings.from_environment()
+
+
+async def _shop_id(ledger, wanted: str | None) -> int:
+    if wanted is None:
+        found = await ledger.first_shop()
+        if found is None:
+            raise BadInput("there is no shop yet; make one with: doorman shop create --name NAME --owner EMAIL")
+        return found
+    found = int(wanted) if wanted.isascii() and wanted.isdecimal() else await ledger.shop_named(wanted)
+    if found is None:
+        raise NotFound(f"there is no shop named {wanted}")
+    return found
+
+
+def _variants(quantity: int | None, variants: list[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """-> (name, units) of each variant. BadInput where the numbers contradict each other."""
+    if not variants:
+        if quantity is None:
+            raise BadInput("say how many units there are: --quantity N, or --variant NAME=QTY for each", field="quantity")
+        return ((VARIANT_NAME_DEFAULT, quantity),)
+    total = sum(units for _, units in variants)
+    if quantity is not None and quantity != total:
+        raise BadInput(f"--quantity {quantity} is not the sum of the variants, {total}", field="quantity")
+    if len({name for name, _ in variants}) != len(variants):
+        raise BadInput("two variants have the same name", field="variant")
+    return tuple(variants)
+
+
+def _print(value) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def _print_books(drops: list[dict]) -> None:
+    if not drops:
+        print("no drops")
+        return
+    rows = [(*BOOKS_COLUMNS, "balanced"), *((*(drop[name] for name in BOOKS_COLUMNS), _verdict(drop)) for drop in drops)]
+    widths = [max(len(_cell(row[column])) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        first, *others = (_cell(cell) for cell in row)
+        print("  ".join([f"{first:<{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))]))
+    for drop in drops:
+        for finding in drop["findings"]:
+            print(f"{drop['drop']}: {finding}")
+
+
+def _cell(value) -> str:
+    return "-" if value is None else str(value)
+
+
+def _verdict(drop: dict) -> str:
+    if drop["balanced"] is None:
+        return f"recording ({drop['journal']})"
+    return "yes" if drop["balanced"] else "NO"
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------------------
+
+
+def _whole(low: int, high: int | None = None) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,18}", text):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+        if int(text) < low or (high is not None and int(text) > high):
+            raise argparse.ArgumentTypeError(f"{text} is not between {low} and {high}" if high else f"{text} is below {low}")
+        return int(text)
+
+    return parse
+
+
+_port = _whole(0, up.PORT_MAX)
+
+
+def _hold(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds") from None
+    if not HOLD_SECONDS_MIN <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"a hold lasts at least {HOLD_SECONDS_MIN:g} s")
+    return seconds
+
+
+def _moment(text: str) -> datetime:
+    if text == "now":
+        return datetime.now(UTC)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 2026-12-01T20:00:00Z (or now)") from None
+    if moment.tzinfo is None:
+        raise argparse.ArgumentTypeError(f"{text!r} names no time zone: add Z for UTC, or an offset such as +01:00")
+    return moment.astimezone(UTC)
+
+
+def _variant(text: str) -> tuple[str, int]:
+    name, _, units = text.rpartition("=")
+    if not name.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=QTY, such as M=20")
+    return name.strip(), _whole(1)(units)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
