@@ -13,7 +13,7 @@ class Addresses:
     def __init__(self, trusted_proxies: str):
         """`trusted_proxies`: comma-separated addresses or networks; SettingsError for anything else."""
         try:
-            self.trusted = [ipaddress.ip_network(part.strip()) for part in trusted_proxies.split(",") if part.strip()]
+            self.trusted = [ipaddress.ip_network(part.strip(), strict=False) for part in trusted_proxies.split(",") if part.strip()]
         except ValueError as error:
             raise SettingsError(f"DOORMAN_TRUSTED_PROXIES is not a list of addresses or networks: {error}") from error
 

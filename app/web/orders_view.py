@@ -27,21 +27,21 @@ CHOICES = (
 
 WORDS = {
     CONFIRMING: ("It is yours", "We are writing your order down. This takes a moment."),
-    LOST: ("We lost your place", "The shop had to restart its counter before your order was written down. You were not charged."),
-    OrderState.PENDING_PAYMENT: ("It is yours", "Pay before your hold ends, or the unit goes to the next person."),
+    LOST: ("We lost your place", "The shop had to restart its counter before your order was written down."),
+    OrderState.PENDING_PAYMENT: ("It is yours", "Pay before the ring is empty, or the piece goes to the next person."),
     OrderState.PROCESSING: ("Talking to the bank", "Your payment is on its way. This page tells you as soon as it is through."),
     OrderState.PAID: ("Paid", "It is yours for good. A confirmation is on its way to you by e-mail."),
-    OrderState.EXPIRED: ("Your hold ended", "The time to pay ran out and the unit went back. You were not charged."),
-    OrderState.FAILED: ("Payment did not work", "No attempt went through and the unit went back. You were not charged."),
-    OrderState.CANCELLED: ("Cancelled", "The unit went back. You were not charged."),
-    OrderState.REFUNDED: ("Refunded", "Your money is on its way back to you."),
-    OrderState.REFUSED: ("It did not work out", "We are sorry: this order could not be kept. You were not charged."),
+    OrderState.EXPIRED: ("Your hold ended", "The time to pay ran out and the piece went back on sale."),
+    OrderState.FAILED: ("Payment did not work", "No attempt went through and the piece went back on sale."),
+    OrderState.CANCELLED: ("Given back", "The piece is on sale again."),
+    OrderState.REFUNDED: ("Refunded", "You paid, and the whole amount was returned."),
+    OrderState.REFUSED: ("It did not work out", "We are sorry: this order could not be kept."),
 }
 REFUSED_WORDS = {
-    Refusal.GATE_LEAKED: "We are sorry: our counter gave away a unit that was sold already. You were not charged.",
-    Refusal.DUPLICATE_BUYER: "You have another order in this drop that reaches the limit per person. You were not charged.",
+    Refusal.GATE_LEAKED: "We are sorry: our counter gave away a piece that was sold already.",
+    Refusal.DUPLICATE_BUYER: "You have another order in this drop that reaches the limit per person.",
 }
-LATE_WORDS = "The payment came through after the unit had gone back, so your money is on its way back to you."
+LATE_WORDS = "The payment came through after the piece had gone back on sale."
 UNKNOWN_WORDS = "The payment provider has not answered yet. We ask until it does; you are never charged twice."
 AUTHENTICATE_WORDS = "Your bank asks you to confirm this payment. Follow the link, then come back here."
 DECLINE_WORDS = {

@@ -21,10 +21,10 @@ STATUS = {
 
 WORDS = {
     Verdict.ALREADY_YOURS: ("You have your share", "Your orders in this drop reach the limit per person."),
-    Verdict.SOLD_OUT: ("Sold out", "Every unit is sold right now."),
+    Verdict.SOLD_OUT: ("Sold out", "Every piece is paid for right now."),
     Verdict.ALL_HELD: (
         "All in checkouts",
-        "Nothing is left right now, but some units are in checkouts that are not paid yet. One may come back: stay here.",
+        "Nothing is left right now, but some pieces are in checkouts that are not paid yet. One may come back: stay here.",
     ),
     Verdict.NOT_OPEN: ("Not open yet", "The drop has not opened."),
     Verdict.PAUSED: ("Paused", "The seller has paused this drop. Stay here: it goes on by itself."),
