@@ -201,7 +201,7 @@ class Settings:
         return settings
 
     def _with_short_defaults(self, given: Mapping[str, object]) -> "Settings":
-        """-> these settings; times that nobody gave are shortened where a given one (a fast sweep, say) would forbid the default."""
+        """-> these settings; times that nobody gave are shortened where a given one (a fast sweep, say) forbids the default."""
         settings = self
         for name, below in (
             ("gate_timeout_seconds", "sweep_seconds"),
