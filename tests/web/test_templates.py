@@ -89,6 +89,7 @@ def an_order(state: str = OrderState.PENDING_PAYMENT, **changes) -> OrderView:
         authenticate_url=None,
         title="The state in words",
         detail="What it means for you.",
+        notice=None,
         can_pay=waits,
         can_cancel=waits,
         moving=state in (OrderState.PROCESSING, CONFIRMING),
@@ -127,7 +128,11 @@ class Inspector(HTMLParser):
         for name, value in names.items():
             if name == "style" or name.startswith("on") or name.startswith("hx-on"):
                 self.faults.append(f"{tag} {name}")
-            if name in ("src", "href", "action", "hx-get", "hx-post", "srcset", "data-status") and not re.match(r"/(?!/)|#", value or ""):
+            if (
+                names.get("rel") != "noreferrer"
+                and name in ("src", "href", "action", "hx-get", "hx-post", "srcset", "data-status")
+                and not re.match(r"/(?!/)|#", value or "")
+            ):
                 self.faults.append(f"{tag} {name}={value}")
         if "id" in names:
             self.ids.append(names["id"])
@@ -167,7 +172,12 @@ def test_the_drop_page_draws_every_phase_for_every_viewer(renderer, phase, varia
         "refused": mine(said=said(Verdict.ALL_HELD)),
     }
     page = renderer.page(
-        "drop.html", signed_in=viewer != "stranger", path="/drops/night-lamp-4", drop=drop, scene=a_scene(drop, phase), mine=viewers[viewer]
+        "drop.html",
+        signed_in=viewer != "stranger",
+        path="/drops/night-lamp-4",
+        drop=drop,
+        scene=a_scene(drop, phase),
+        mine=viewers[viewer],
     )
     scene = root(page, "data-phase")
     assert scene["data-phase"] == phase.value
@@ -181,7 +191,9 @@ def test_the_scene_is_the_same_markup_on_the_page_and_over_the_socket(renderer, 
     drop = a_drop(4)
     scene = a_scene(drop, phase)
     fragment = renderer.fragment("scene.html", drop=drop, scene=scene)
-    page = renderer.page("drop.html", signed_in=False, path="/drops/night-lamp-4", drop=drop, scene=scene, mine=mine(signed_in=False))
+    page = renderer.page(
+        "drop.html", signed_in=False, path="/drops/night-lamp-4", drop=drop, scene=scene, mine=mine(signed_in=False)
+    )
     assert "".join(fragment.split()) in "".join(page.split())
 
 
@@ -205,7 +217,9 @@ def test_the_buy_form_works_without_javascript(renderer):
     drop = a_drop(4)
     html = renderer.fragment("mine.html", drop=drop, scene=a_scene(drop, Phase.OPEN), mine=mine())
     form = next(names for tag, names in inspected(html).tags if tag == "form")
-    fields = {names["name"]: names for tag, names in inspected(html).tags if tag == "input" and "name" in names and "checked" not in names}
+    fields = {
+        names["name"]: names for tag, names in inspected(html).tags if tag == "input" and "name" in names and "checked" not in names
+    }
     assert (form["method"], form["action"]) == ("post", "/drops/night-lamp-4/buy")
     assert fields["key"]["value"] == "k-1"
     assert html.count('name="variant"') == 4 and html.count(" checked") == 1
@@ -214,7 +228,9 @@ def test_the_buy_form_works_without_javascript(renderer):
 def test_a_variant_that_is_gone_is_not_the_one_that_is_picked(renderer):
     drop = a_drop(4)
     scene = a_scene(drop, Phase.OPEN)
-    scene = replace(scene, variants=(replace(scene.variants[0], left=0), *scene.variants[1:-1], replace(scene.variants[-1], left=9)))
+    scene = replace(
+        scene, variants=(replace(scene.variants[0], left=0), *scene.variants[1:-1], replace(scene.variants[-1], left=9))
+    )
     html = renderer.fragment("mine.html", drop=drop, scene=scene, mine=mine())
     picked = next(names for tag, names in inspected(html).tags if tag == "input" and "checked" in names)
     assert scene.variants[0].name != picked["value"]
@@ -254,7 +270,7 @@ def test_an_order_draws_in_every_state(renderer, state, money, door):
         html = renderer.fragment("order_status.html", **context)
     shown = root(html, "data-order-state")
     assert shown["data-order-state"] == str(state)
-    assert ("hx-trigger" in shown) == context["order"].moving
+    assert shown["data-order-moving"] == ("yes" if context["order"].moving else "no")
 
 
 @pytest.mark.parametrize("state", [OrderState.EXPIRED, OrderState.FAILED, OrderState.CANCELLED, OrderState.REFUSED, "LOST"])
@@ -269,18 +285,19 @@ def test_an_order_that_ended_says_what_happened_to_the_money(renderer, state):
 
 
 def test_a_hold_offers_every_card_the_pay_button_and_a_way_out(renderer):
-    html = renderer.fragment("order_status.html", order=an_order(), cards=CHOICES, notice="Your card was declined.")
+    order = an_order(pay_by=datetime.now(UTC) + timedelta(seconds=435))
+    html = renderer.fragment("order_status.html", order=order, cards=CHOICES, notice="Your card was declined.")
     tags = inspected(html).tags
     assert [names["value"] for tag, names in tags if names.get("name") == "payment_method"] == [choice.value for choice in CHOICES]
     assert {names["action"] for tag, names in tags if tag == "form"} == {f"{an_order().url}/pay", f"{an_order().url}/cancel"}
-    assert "7:" in html and "You were not charged and the piece is still yours. 3 attempts are left" in html
+    assert re.search(r">7:1\d</b>", html) and "You were not charged and the piece is still yours. 3 attempts are left" in html
     assert "I changed my mind" in html
 
 
 def test_an_order_that_must_be_authenticated_links_to_the_bank(renderer):
-    order = an_order(authenticate_url="/bank/authenticate", can_pay=False)
+    order = an_order(authenticate_url="https://bank.example/3ds", can_pay=False)
     html = renderer.fragment("order_status.html", order=order, cards=CHOICES, notice=None)
-    assert any(names.get("href") == "/bank/authenticate" for tag, names in inspected(html).tags if tag == "a")
+    assert any(names.get("href") == "https://bank.example/3ds" for tag, names in inspected(html).tags if tag == "a")
 
 
 def test_a_paid_order_is_a_keepsake_with_the_millisecond(renderer):
@@ -297,7 +314,7 @@ def test_a_paid_order_is_a_keepsake_with_the_millisecond(renderer):
         ("index.html", {"cards": [Card(a_drop(picture=None), a_scene(a_drop(), Phase.OPEN))]}),
         ("orders.html", {"orders": []}),
         ("orders.html", {"orders": [an_order(state) for state in STATES]}),
-        ("account.html", {"orders": [an_order()], "account": Account("mira@example.org", NOW)}),
+        ("account.html", {"orders": [an_order()], "account": Account("mira@example.org")}),
         ("sign_in.html", {"next": "/drops/x", "email": "", "problem": None}),
         ("sign_in.html", {"next": "/", "email": "mira@", "problem": "This is not an e-mail address."}),
         ("sign_in_code.html", {"next": "/", "email": "mira@example.org", "problem": None}),
@@ -307,7 +324,11 @@ def test_a_paid_order_is_a_keepsake_with_the_millisecond(renderer):
         ("dev_mail.html", {"mails": []}),
         (
             "dev_mail.html",
-            {"mails": [dict(to="m@example.org", kind="code", subject="Your digits", text="1 < 2", html="", message_id="1", order=None)]},
+            {
+                "mails": [
+                    dict(to="m@example.org", kind="code", subject="Your digits", text="1 < 2", html="", message_id="1", order=None)
+                ]
+            },
         ),
     ],
 )
@@ -332,7 +353,9 @@ def test_every_file_a_page_names_exists(renderer):
     page = renderer.page("drop.html", signed_in=False, path="/", drop=drop, scene=a_scene(drop, Phase.OPEN), mine=mine())
     page += renderer.page("order.html", signed_in=True, path="/", order=an_order(), cards=CHOICES, notice=None)
     named = set(re.findall(r'"/static/([^"?]+)', page))
-    named |= {f"js/{name}" for file in (ROOT / "static/js").glob("*.js") for name in re.findall(r'from "\./([^"]+)"', file.read_text())}
+    named |= {
+        f"js/{name}" for file in (ROOT / "static/js").glob("*.js") for name in re.findall(r'from "\./([^"]+)"', file.read_text())
+    }
     named |= set(re.findall(r'url\("/static/([^"]+)"\)', (ROOT / "static/app.css").read_text()))
     assert {"app.css", "js/drop.js", "js/order.js", "js/clock.js", "fonts/instrument-sans-latin.woff2"} <= named
     assert [name for name in sorted(named) if not (ROOT / "static" / name).is_file()] == []
@@ -362,5 +385,7 @@ def test_no_sentence_raises_its_voice():
 
 def test_said_is_shown_where_the_form_is(renderer):
     drop = a_drop()
-    html = renderer.fragment("mine.html", drop=drop, scene=a_scene(drop, Phase.ALL_HELD), mine=mine(said=Said("all_held", "All held", "Wait.")))
+    html = renderer.fragment(
+        "mine.html", drop=drop, scene=a_scene(drop, Phase.ALL_HELD), mine=mine(said=Said("all_held", "All held", "Wait."))
+    )
     assert html.index("data-said") < html.index("All held") < html.index("data-buy-button")
