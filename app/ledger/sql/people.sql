@@ -14,7 +14,7 @@ SELECT id, email, email_written, session_epoch, synthetic FROM shoppers WHERE id
 -- Synthetic shoppers for tests and rehearsals.
 INSERT INTO shoppers (email, email_written, synthetic)
 SELECT address, address, true
-FROM generate_series(1, $1::integer), LATERAL (SELECT gen_random_uuid()::text || '@crowd.invalid' AS address) AS minted
+FROM (SELECT gen_random_uuid()::text || '@crowd.invalid' AS address FROM generate_series(1, $1::integer)) AS minted
 RETURNING id;
 
 -- name: signed_out_epochs
