@@ -17,7 +17,7 @@ from app.domain import emails
 from app.errors import BadInput, NotFound
 from app.ledger import Message
 from app.web.call import Call
-from app.web.doors import Doors, document, own_path, redirect, shopper_of
+from app.web.doors import Doors, TheseDoors, ThisCall, document, own_path, redirect, shopper_of
 from app.web.orders_view import recorded
 from app.web.render import Account
 
@@ -30,12 +30,12 @@ STALE = "That sign-in has run out of time, or was started in another browser. As
 
 
 @get("/sign-in")
-async def ask_address(call: Call, doors: Doors) -> Response:
+async def ask_address(call: ThisCall, doors: TheseDoors) -> Response:
     return doors.page(call, "sign_in.html", next=own_path(call.query("next")), email="", problem=None)
 
 
 @post("/sign-in", status_code=202)
-async def send_code(call: Call, doors: Doors) -> Response:
+async def send_code(call: ThisCall, doors: TheseDoors) -> Response:
     target = own_path(call.text_field("next", NEXT_CHARACTERS_MAX))
     typed = call.text_field("email", emails.EMAIL_CHARACTERS_MAX)
     try:
@@ -57,7 +57,7 @@ async def send_code(call: Call, doors: Doors) -> Response:
 
 
 @get("/sign-in/code")
-async def ask_code(call: Call, doors: Doors) -> Response:
+async def ask_code(call: ThisCall, doors: TheseDoors) -> Response:
     asked = asked_by(call, doors)
     if asked is None:
         return redirect(call, "/sign-in")
@@ -66,7 +66,7 @@ async def ask_code(call: Call, doors: Doors) -> Response:
 
 
 @post("/sign-in/code", status_code=200)
-async def try_code(call: Call, doors: Doors) -> Response:
+async def try_code(call: ThisCall, doors: TheseDoors) -> Response:
     asked = asked_by(call, doors)
     if asked is None:
         return refused(call, doors, "sign_in.html", STALE, next="/", email="")
@@ -87,12 +87,12 @@ async def try_code(call: Call, doors: Doors) -> Response:
 
 
 @post("/sign-out", status_code=200)
-async def sign_out(call: Call, doors: Doors) -> Response:
+async def sign_out(call: ThisCall, doors: TheseDoors) -> Response:
     return redirect(call, "/", cookies=[doors.sessions.no_cookie()])
 
 
 @post("/sign-out/everywhere", status_code=200)
-async def sign_out_everywhere(call: Call, doors: Doors) -> Response:
+async def sign_out_everywhere(call: ThisCall, doors: TheseDoors) -> Response:
     shopper_id = shopper_of(call).shopper_id
     epoch = await doors.ledger.sign_out_everywhere(shopper_id)
     if epoch is not None:
@@ -102,7 +102,7 @@ async def sign_out_everywhere(call: Call, doors: Doors) -> Response:
 
 
 @get("/account")
-async def show_account(call: Call, doors: Doors) -> Response:
+async def show_account(call: ThisCall, doors: TheseDoors) -> Response:
     shopper = await doors.ledger.shopper(shopper_of(call).shopper_id)
     if shopper is None:
         raise NotFound("no such shopper")

@@ -4,14 +4,13 @@ from typing import Any
 
 from litestar import Response, get
 
-from app.web.call import Call
-from app.web.doors import Doors, document
+from app.web.doors import TheseDoors, ThisCall, document
 
 MAILS_MAX = 200
 
 
 @get("/dev/mail")
-async def show_mail(call: Call, doors: Doors) -> Response:
+async def show_mail(call: ThisCall, doors: TheseDoors) -> Response:
     mails = [as_shown(message) for message in await doors.ledger.newest(MAILS_MAX)]
     return document(mails) if call.wants_json else doors.page(call, "dev_mail.html", mails=mails)
 

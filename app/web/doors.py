@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from litestar import Response
 from litestar.datastructures import Cookie
+from litestar.di import NamedDependency
 
 from app.errors import DoormanError
 from app.gate import Gate
@@ -65,6 +66,10 @@ class Doors:
     def fragment(self, template: str, *, status: int = 200, **context: Any) -> Response:
         body = self.renderer.fragment(template, **context)
         return Response(body.encode(), status_code=status, media_type=HTML, headers={**PRIVATE, "cache-control": "no-store"})
+
+
+ThisCall = NamedDependency[Call]
+TheseDoors = NamedDependency[Doors]
 
 
 def document(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

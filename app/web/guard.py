@@ -19,7 +19,7 @@ from app.web.addresses import Addresses, is_loopback
 from app.web.call import SCOPE_KEY, Call
 from app.web.problems import FAULT, Problem, Problems, send_answer
 from app.web.rate import Rate
-from app.web.session import Sessions
+from app.web.session import Session, Sessions
 
 BODY_BYTES_MAX = 8 * 1024
 BODY_SECONDS_MAX = 5.0
@@ -31,7 +31,7 @@ QUERY_BYTES_MAX = 2048
 ADDRESSES_MAX = 100_000
 HSTS_SECONDS = 365 * 24 * 3600
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-METHODS = UNSAFE | {"GET", "HEAD", "OPTIONS"}
+METHODS = UNSAFE | {"GET", "HEAD"}  # no CORS, so nobody need ask with OPTIONS
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 App = Callable[[dict[str, Any], Callable, Callable], Awaitable[None]]
@@ -71,11 +71,12 @@ class Guard:
         if problem is not None:
             await self.refuse_socket(scope, problem, receive, send)
             return
-        call.session = self.sessions.of_cookies(call.cookie) if call.cookie else None
+        call.session = self.session_of(call)
         await self.inner(scope, receive, send)
 
     async def request(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable) -> None:
         started = False
+        head = scope["method"] == "HEAD"
         own_headers = self.headers_for(call.host if self.own_host(call.host) else self.public_host)
 
         async def send_guarded(message: dict[str, Any]) -> None:
@@ -83,25 +84,35 @@ class Guard:
             if message["type"] == "http.response.start":
                 started = True
                 message["headers"] = [*message.get("headers", ()), *own_headers]
+            elif head:
+                message = {**message, "body": b""}
             await send(message)
 
-        problem = self.refuse_address(scope, call)
-        if problem is None and scope["method"] in UNSAFE:
-            webhook = call.path.startswith(WEBHOOK_PREFIX)
-            problem = (None if webhook else self.refuse_origin(call)) or await self.read_body(
-                call, receive, WEBHOOK_BYTES_MAX if webhook else BODY_BYTES_MAX
-            )
+        problem = self.refuse_address(scope, call) or (await self.take_in(call, receive) if scope["method"] in UNSAFE else None)
         if problem is not None:
             await send_answer(send_guarded, *self.problems.answer(problem, call))
             return
-        call.session = self.sessions.of_cookies(call.cookie) if call.cookie else None
         try:
-            await self.inner(scope, replay(call.body, receive) if scope["method"] in UNSAFE else receive, send_guarded)
+            call.session = self.session_of(call)
+            if scope["method"] in UNSAFE:
+                receive = replay(call.body, receive)
+            elif head:
+                scope = {**scope, "method": "GET"}  # one handler for both
+            await self.inner(scope, receive, send_guarded)
         except Exception:
             log.exception("a request failed")
             if started:
                 raise  # half an answer is out: the server must cut the connection
             await send_answer(send_guarded, *self.problems.answer(Problem(500, FAULT), call))
+
+    async def take_in(self, call: Call, receive: Callable) -> Problem | None:
+        """What only unsafe requests go through: where they come from, and their body."""
+        if call.path.startswith(WEBHOOK_PREFIX):
+            return await self.read_body(call, receive, WEBHOOK_BYTES_MAX)
+        return self.refuse_origin(call) or await self.read_body(call, receive, BODY_BYTES_MAX)
+
+    def session_of(self, call: Call) -> Session | None:
+        return self.sessions.of_cookies(call.cookie) if call.cookie else None
 
     def refuse_address(self, scope: dict[str, Any], call: Call) -> Problem | None:
         """Whom and what the request names, and how often its sender asks."""

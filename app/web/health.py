@@ -14,7 +14,7 @@ from app.errors import DoormanError, NotFound
 from app.settings import Settings
 from app.web.addresses import is_loopback
 from app.web.call import Call
-from app.web.doors import Doors, document
+from app.web.doors import Doors, TheseDoors, ThisCall, document
 from app.web.scenes import Scenes
 from app.web.signing import derive
 
@@ -27,14 +27,14 @@ async def alive() -> Response:
 
 
 @get("/readyz")
-async def ready(doors: Doors) -> Response:
+async def ready(doors: TheseDoors) -> Response:
     answers = await asyncio.gather(answers_in_time(doors.ledger.first_shop()), answers_in_time(gate_answers(doors.scenes)))
     parts = {"catalogue": doors.catalogue.loaded, "ledger": answers[0], "gate": answers[1], "feed": not doors.feed.deaf}
     return document({"ready": all(parts.values()), **parts}, status=200 if all(parts.values()) else 503)
 
 
 @get("/metrics")
-async def metrics(call: Call, doors: Doors) -> Response:
+async def metrics(call: ThisCall, doors: TheseDoors) -> Response:
     if not may_read_metrics(call, doors):
         raise NotFound("metrics")
     return Response(

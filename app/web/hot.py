@@ -68,25 +68,24 @@ class Hot:
         self.refusal_in_html = functools.lru_cache(REFUSALS_CACHED)(self._refusal_in_html)
 
     async def __call__(self, scope: dict[str, Any], receive, send) -> None:
-        path: str = scope["path"]
-        if scope["type"] == "lifespan" or not path.startswith(PREFIX):
+        if scope["type"] == "lifespan":
             await self.inner(scope, receive, send)
             return
-        slug, _, verb = path[len(PREFIX) :].partition("/")
+        slug, _, verb = path[len(PREFIX) :].partition("/") if (path := scope["path"]).startswith(PREFIX) else ("", "", "")
         if scope["type"] == "websocket":
             await self.live(scope, receive, send, slug, verb)
         elif verb == "buy":
-            await self.answer(scope, send, self.buy, slug, b"POST")
+            await self.answer(scope, send, self.buy, slug, "POST")
         elif verb == "stock":
-            await self.answer(scope, send, self.stock, slug, b"GET")
+            await self.answer(scope, send, self.stock, slug, "GET")
         else:
             await self.inner(scope, receive, send)
 
-    async def answer(self, scope: dict[str, Any], send, door, slug: str, method: bytes) -> None:
+    async def answer(self, scope: dict[str, Any], send, door, slug: str, method: str) -> None:
         call: Call = scope[SCOPE_KEY]
-        if scope["method"].encode() != method:
-            allowed = Problem(405, f"Use {method.decode()} here.", headers=((b"allow", method),))
-            await send_answer(send, *self.problems.answer(allowed, call))
+        if scope["method"] != method:
+            refusal = Problem(405, f"Use {method} here.", headers=((b"allow", method.encode()),))
+            await send_answer(send, *self.problems.answer(refusal, call))
             return
         try:
             answer = await door(call, slug)

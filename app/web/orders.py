@@ -7,6 +7,7 @@ neither store knows it. The ledger gone: 503 with Retry-After; nothing here gues
 from uuid import UUID
 
 from litestar import Response, get, post
+from litestar.params import FromPath
 
 from app.clock import now_ms
 from app.domain.ids import drop_of, parse_order_id
@@ -14,7 +15,7 @@ from app.domain.orders import CONFIRMING, OrderState
 from app.errors import BadInput, NotFound
 from app.ledger import Submitted
 from app.web.call import Call
-from app.web.doors import Doors, document, redirect, shopper_of
+from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect, shopper_of
 from app.web.orders_view import CHOICES, LOST, LOST_SECONDS, order_document, recorded, unrecorded
 from app.web.render import OrderView, PaymentChoice
 
@@ -23,7 +24,7 @@ METHOD_CHARACTERS_MAX = 64
 
 
 @get("/orders")
-async def list_orders(call: Call, doors: Doors) -> Response:
+async def list_orders(call: ThisCall, doors: TheseDoors) -> Response:
     rows = await doors.ledger.orders_of(shopper_of(call).shopper_id, ORDERS_MAX)
     views = [recorded(row) for row in rows]
     if call.wants_json:
@@ -32,7 +33,7 @@ async def list_orders(call: Call, doors: Doors) -> Response:
 
 
 @get("/orders/{order:str}")
-async def show_order(order: str, call: Call, doors: Doors) -> Response:
+async def show_order(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
     order_id, view = await own_order(order, call, doors)
     if call.query("back") and view.authenticate_url is not None:
         await doors.jobs.look_up(order_id, now_ms())  # back from the bank: ask how it ended; the sweeper asks too
@@ -44,13 +45,13 @@ async def show_order(order: str, call: Call, doors: Doors) -> Response:
 
 
 @get("/orders/{order:str}/status")
-async def show_status(order: str, call: Call, doors: Doors) -> Response:
+async def show_status(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
     _, view = await own_order(order, call, doors)
     return document(order_document(view)) if call.wants_json else status_fragment(doors, view)
 
 
 @post("/orders/{order:str}/pay", status_code=202)
-async def pay(order: str, call: Call, doors: Doors) -> Response:
+async def pay(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
     order_id, view = await own_order(order, call, doors)
     method = payment_method(call)
     if view.state in (CONFIRMING, LOST):
@@ -65,7 +66,7 @@ async def pay(order: str, call: Call, doors: Doors) -> Response:
 
 
 @post("/orders/{order:str}/cancel", status_code=200)
-async def cancel(order: str, call: Call, doors: Doors) -> Response:
+async def cancel(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
     order_id, view = await own_order(order, call, doors)
     if view.state in (CONFIRMING, LOST):
         return told(call, doors, view, 409, {"state": view.state})

@@ -7,10 +7,10 @@ import mimetypes
 from pathlib import Path
 
 from litestar import Response, get
+from litestar.params import FromPath
 
 from app.errors import NotFound
-from app.web.call import Call
-from app.web.doors import Doors
+from app.web.doors import TheseDoors, ThisCall
 from app.web.render import STATIC
 
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -19,7 +19,7 @@ SUFFIXES = frozenset({".css", ".js", ".svg", ".png", ".webp", ".avif", ".ico", "
 
 
 @get("/pictures/{hash:str}")
-async def show_picture(hash: str, doors: Doors) -> Response:
+async def show_picture(hash: FromPath[str], doors: TheseDoors) -> Response:
     picture = await doors.pictures.get(hash)
     if picture is None:
         raise NotFound(hash)
@@ -27,7 +27,7 @@ async def show_picture(hash: str, doors: Doors) -> Response:
 
 
 @get("/static/{name:path}", sync_to_thread=True)
-def show_file(name: Path, call: Call) -> Response:
+def show_file(name: FromPath[Path], call: ThisCall) -> Response:
     path = (STATIC / str(name).lstrip("/")).resolve()
     if not path.is_relative_to(STATIC) or path.suffix not in SUFFIXES or not path.is_file():
         raise NotFound(str(name))

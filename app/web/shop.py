@@ -4,12 +4,13 @@ import asyncio
 import secrets
 
 from litestar import Response, get
+from litestar.params import FromPath
 
 from app.domain.drops import Drop
 from app.domain.orders import LIVE
 from app.errors import LedgerUnreachable, NotFound
 from app.web.call import Call
-from app.web.doors import Doors, document
+from app.web.doors import Doors, TheseDoors, ThisCall, document
 from app.web.orders_view import recorded
 from app.web.render import Card, Mine
 from app.web.sayings import said_by_name
@@ -20,7 +21,7 @@ ORDERS_LOOKED_AT_MAX = 100
 
 
 @get("/")
-async def list_drops(call: Call, doors: Doors) -> Response:
+async def list_drops(call: ThisCall, doors: TheseDoors) -> Response:
     drops = doors.catalogue.drops()[:CARDS_MAX]
     scenes = await asyncio.gather(*(doors.scenes.scene(drop, doors.hub.watching(drop.id)) for drop in drops))
     cards = [Card(drop, scene) for drop, scene in zip(drops, scenes, strict=True)]
@@ -32,7 +33,7 @@ async def list_drops(call: Call, doors: Doors) -> Response:
 
 
 @get("/drops/{slug:str}")
-async def show_drop(slug: str, call: Call, doors: Doors) -> Response:
+async def show_drop(slug: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
     drop = await drop_or_404(doors, slug)
     scene = await doors.scenes.scene(drop, doors.hub.watching(drop.id))
     if call.wants_json:
@@ -43,7 +44,7 @@ async def show_drop(slug: str, call: Call, doors: Doors) -> Response:
 
 
 @get("/drops/{slug:str}/mine")
-async def show_mine(slug: str, call: Call, doors: Doors) -> Response:
+async def show_mine(slug: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
     drop = await drop_or_404(doors, slug)
     scene = await doors.scenes.scene(drop, doors.hub.watching(drop.id))
     return doors.fragment("mine.html", drop=drop, scene=scene, mine=await mine_of(call, doors, drop))
