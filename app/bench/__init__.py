@@ -1,0 +1,32 @@
+"""`doorman bench`: measures that anybody can repeat. Each prints its numbers, and fails when what it measured was not right.
+
+burst   a crowd presses Buy at once: answers by verdict, speed, SQL by losers, books
+naive   the same crowd against one conditional UPDATE: the baseline
+race    payments starved past their deadline: every hold swept, every late job without a claim, nobody charged
+gate    what a call of the gate costs the web process, by the number of waiting buyers
+"""
+
+import argparse
+import importlib
+from collections.abc import Sequence
+
+MEASURES = {
+    "burst": "a crowd presses Buy at once",
+    "naive": "the same crowd against one conditional UPDATE (the baseline)",
+    "race": "payments starved past their deadline",
+    "gate": "CPU of a gate call, by waiting buyers",
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """-> the exit code: 0 measured and right, 1 something was wrong, 2 wrong usage."""
+    parser = argparse.ArgumentParser(prog="doorman bench", description="Measures that anybody can repeat.")
+    measures = parser.add_subparsers(metavar="MEASURE", required=True)
+    for name, help in MEASURES.items():
+        module = importlib.import_module(f"app.bench.{name}")
+        one = measures.add_parser(name, help=help, description=module.__doc__.partition("\n\n")[0])
+        module.options(one)
+        one.add_argument("--json", action="store_true", help="print one JSON object")
+        one.set_defaults(run=module.run)
+    arguments = parser.parse_args(argv)
+    return arguments.run(arguments)

@@ -1,0 +1,162 @@
+"""`doorman bench burst`: a crowd of distinct signed-in buyers presses Buy at once. What was answered, how fast, do the books close?
+
+SQL statements caused by losers are counted by PostgreSQL itself (app/bench/statements.py): every statement that a web process sent
+between the first request and the last answer. Winners cause none either (their orders are written by the recorder), so the lawful
+number is 0 and no attribution is needed. The catalogue is warmed by one page view per web process before, as any page would.
+"""
+
+import argparse
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from app import wiring
+from app.bench.crowd import CONNECTIONS_DEFAULT, Ask, Tally, play
+from app.bench.report import print_report, table
+from app.bench.site import Site, new_drop, site, status_of
+from app.bench.statements import CannotCount, counting
+
+WEB_PROCESSES = ("doorman-pages", "doorman-dashboard")  # application names of a web process's pools
+WARM_REQUESTS = 40  # page views that reach every web process
+DRAIN_SECONDS_MAX = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """One burst and its aftermath."""
+
+    units: int
+    tally: Tally
+    sql: list[tuple[str, str]] | None  # statements that web processes sent during the burst; None: could not be counted
+    sql_reason: str | None
+    drain_seconds: float  # from the last answer until the ledger had everything
+    books: dict
+    recorded: int  # orders in the ledger
+
+    def findings(self) -> list[str]:
+        """-> what is wrong, in sentences; empty when the burst was right."""
+        tally, books = self.tally, self.books
+        granted, expected = tally.answers["reserved"], min(self.units, self.tally.buyers)
+        told, found = [], books["findings"]
+        if granted > self.units:
+            told.append(f"OVERSOLD: {granted} buyers were granted {self.units} units")
+        if granted < expected and not tally.failed and not tally.unanswered:
+            told.append(f"only {granted} of {expected} units were granted")
+        if len(set(tally.orders)) != granted:
+            told.append(f"{granted} grants name {len(set(tally.orders))} orders")
+        if self.recorded < granted:
+            told.append(f"{granted - self.recorded} granted orders are not in the ledger")
+        if books["balanced"] is not True:
+            told.append(f"the books do not balance: {'; '.join(found) or 'the journal did not drain'}")
+        if tally.failed or tally.unanswered:
+            told.append(f"{tally.failed} requests failed, {tally.unanswered} were not answered")
+        if odd := {kind: count for kind, count in tally.answers.items() if kind.startswith("http ")}:
+            told.append(f"answers without a verdict: {odd}")
+        if self.sql is None:
+            told.append(f"SQL statements could not be counted: {self.sql_reason}")
+        elif self.sql:
+            told.append(f"{len(self.sql)} SQL statements of web processes during the burst, such as: {self.sql[0][1][:80]}")
+        return told
+
+    def summary(self) -> dict:
+        return {
+            "measure": "burst",
+            "units": self.units,
+            **self.tally.summary(),
+            "sql_by_losers": None if self.sql is None else len(self.sql),
+            "recorded": self.recorded,
+            "drain_seconds": round(self.drain_seconds, 3),
+            "books": self.books,
+            "findings": self.findings(),
+        }
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with site(arguments.data, web=arguments.web) as place:
+        burst = take(place, arguments.buyers, arguments.units, arguments.conns)
+    return print_report(burst.summary(), _lines(burst), arguments.json)
+
+
+def take(place: Site, buyers: int, units: int, connections: int = CONNECTIONS_DEFAULT) -> Burst:
+    """Play one burst on a running Doorman."""
+    drop, cookies = asyncio.run(_prepare(place, buyers, units))
+    page, ask = f"{place.url}/drops/{drop.slug}", None
+    for _ in range(WARM_REQUESTS):
+        status_of(page)
+    ask = Ask(url=f"{page}/buy", buyers=buyers, cookies=cookies, body="quantity=1&key=burst-{i}")
+    tally, sql, reason = asyncio.run(_count_while(place, lambda: play(ask, connections), f"{place.url}/orders", cookies[0]))
+    began = time.monotonic()
+    books, recorded = asyncio.run(_drained(place, drop))
+    return Burst(units, tally, sql, reason, time.monotonic() - began, books, recorded)
+
+
+async def _prepare(place: Site, buyers: int, units: int):
+    from app.web.session import mint_cookies
+
+    async with wiring.office(place.settings, "bench") as office:
+        drop = await new_drop(office, f"{buyers} buyers for {units} units", units)
+        return drop, mint_cookies(place.settings, await office.ledger.mint_shoppers(buyers))
+
+
+async def _count_while(place: Site, burst, control_url: str, cookie: str):
+    """-> (what `burst()` returned, statements of web processes meanwhile or None, why not). `burst` is played exactly once."""
+    tally = None
+    try:
+        async with counting(place.settings.database_url, place.data / "log" / "postgres.log") as (statements, connection):
+            statements.mark()
+            tally = await asyncio.to_thread(burst)
+            await statements.settle(connection)
+            sql = [found for found in statements.read() if found[0] in WEB_PROCESSES]
+            statements.mark()
+            await asyncio.to_thread(status_of, control_url, cookie)
+            await statements.settle(connection)
+            if not any(name in WEB_PROCESSES for name, _ in statements.read()):
+                raise CannotCount("a page that needs the ledger was asked for, and its statements were not in the log")
+            return tally, sql, None
+    except (CannotCount, OSError) as error:
+        return tally or await asyncio.to_thread(burst), None, str(error)
+
+
+async def _drained(place: Site, drop) -> tuple[dict, int]:
+    """Wait until the ledger has everything -> (the books, orders in the ledger)."""
+    from app.purchase.books import books_of
+
+    async with wiring.office(place.settings, "bench") as office:
+        deadline = time.monotonic() + DRAIN_SECONDS_MAX
+        while True:
+            books = await books_of(office.ledger, office.gate, drop.id, drop.slug)
+            if books["balanced"] is not None or time.monotonic() > deadline:
+                return books, sum(books[name] for name in ("held", "processing", "paid", "refused", "refunded", "returning"))
+            await asyncio.sleep(0.02)
+
+
+def _lines(burst: Burst) -> list[str]:
+    tally, books = burst.tally, burst.books
+    numbers = tally.summary()
+    rows = [
+        ("buyers / units", f"{tally.buyers:,} / {burst.units:,}"),
+        *((verdict, f"{count:,}") for verdict, count in tally.answers.most_common()),
+        ("errors", f"{tally.failed:,}"),
+        ("unanswered", f"{tally.unanswered:,}"),
+        ("wall time", f"{tally.wall_seconds:.2f} s"),
+        ("answers/s", f"{numbers['answers_per_second']:,.0f}"),
+        (
+            "p50 / p99 / max",
+            " / ".join(f"{numbers['ms'][name]:.1f}" for name in ("p50", "p99", "max")) + " ms" if tally.seconds else "-",
+        ),
+        ("load generator's CPU", f"{100 * numbers['generator_cpu_share']:.0f} % of one core"),
+        ("SQL by losers", "not counted" if burst.sql is None else f"{len(burst.sql)} statements"),
+        ("in the ledger after", f"{burst.drain_seconds:.2f} s ({burst.recorded:,} orders)"),
+        ("books", ", ".join(f"{name} {books[name]}" for name in ("total", "gate_left", "held", "processing", "paid", "refused"))),
+        ("balanced", "yes" if books["balanced"] else "NO"),
+    ]
+    return table(rows)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--buyers", type=int, default=20_000)
+    parser.add_argument("--units", type=int, default=100)
+    parser.add_argument("--conns", type=int, default=CONNECTIONS_DEFAULT, help="connections open at once (%(default)s)")
+    parser.add_argument("--web", type=int, default=2, help="web processes of a throwaway Doorman (%(default)s)")
+    parser.add_argument("--data", type=Path, help="data folder of a running doorman up; else a throwaway one is started")
