@@ -55,7 +55,9 @@ class Jobs:
         return await self._put(PAYMENT, "charge", f"charge:{order_id}:{n}:{enqueues}", order_id=str(order_id), n=n)
 
     async def refund(self, order_id: UUID, purpose: str, enqueues: int) -> bool:
-        return await self._put(PAYMENT, "refund", f"refund:{order_id}:{purpose}:{enqueues}", order_id=str(order_id), purpose=purpose)
+        return await self._put(
+            PAYMENT, "refund", f"refund:{order_id}:{purpose}:{enqueues}", order_id=str(order_id), purpose=purpose
+        )
 
     async def give_back(self, order_id: UUID, salt: int) -> bool:
         """Ask for an overdue order with payment attempts to be given back. `salt` differs each time it is asked."""

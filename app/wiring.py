@@ -14,8 +14,8 @@ from app.ledger import Ledger
 from app.live import Feed
 from app.payments import Provider, StripeProvider
 from app.purchase.paying import Till
-from app.purchase.recording import Recorder
 from app.purchase.reconciling import Reconciler
+from app.purchase.recording import Recorder
 from app.purchase.sweeping import Sweeper
 from app.settings import Settings
 
@@ -136,7 +136,9 @@ async def _office(stack: AsyncExitStack, settings: Settings, name: str) -> Offic
     return Office(settings, ledger, await _gate(stack, settings, name), await _feed(stack, settings))
 
 
-async def _ledger(stack: AsyncExitStack, settings: Settings, name: str, connections_max: int, timeout_seconds: float = 5.0) -> Ledger:
+async def _ledger(
+    stack: AsyncExitStack, settings: Settings, name: str, connections_max: int, timeout_seconds: float = 5.0
+) -> Ledger:
     ledger = await Ledger.open(
         settings.database_url, name=name, connections_max=connections_max, statement_timeout_seconds=timeout_seconds
     )

@@ -65,7 +65,12 @@ class ScriptedProvider:
     def _outcome(self, intent_id: str, kind: OutcomeKind | None = None, reason: str | None = None) -> Outcome:
         intent = self.intents[intent_id]
         return Outcome(
-            kind or intent["kind"], intent_id, intent["amount"], intent["currency"], reason or intent["reason"], intent["action_url"]
+            kind or intent["kind"],
+            intent_id,
+            intent["amount"],
+            intent["currency"],
+            reason or intent["reason"],
+            intent["action_url"],
         )
 
     async def create_intent(self, order_id, amount_minor, currency) -> str:
@@ -74,7 +79,14 @@ class ScriptedProvider:
         intent_id = f"pi_{order_id}"
         self.intents.setdefault(
             intent_id,
-            {"amount": amount_minor, "currency": currency, "kind": OutcomeKind.DECLINED, "reason": None, "action_url": None, "captures": 0},
+            {
+                "amount": amount_minor,
+                "currency": currency,
+                "kind": OutcomeKind.DECLINED,
+                "reason": None,
+                "action_url": None,
+                "captures": 0,
+            },
         )
         self._fault("create_intent", "after")
         return intent_id

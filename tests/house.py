@@ -44,7 +44,9 @@ class House:
     def __init__(self, data: Path, port: int, environment: dict[str, str], web: int):
         self.data, self.port, self.web = data, port, web
         self.url = f"http://127.0.0.1:{port}"
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("DOORMAN_", "SANDBOX_", "STRIPE_", "REDIS_", "DATABASE_"))}
+        clean = {
+            k: v for k, v in os.environ.items() if not k.startswith(("DOORMAN_", "SANDBOX_", "STRIPE_", "REDIS_", "DATABASE_"))
+        }
         self.environment = {**clean, **QUICK, **environment}
         self.process: subprocess.Popen | None = None
 
@@ -163,7 +165,9 @@ class Shopper:
         return await self._client.post(f"{self.house.url}/drops/{slug}/buy", headers=self._headers, json={"key": key, **fields})
 
     async def pays(self, order: str, method: str = "pm_card_visa") -> httpx.Response:
-        return await self._client.post(f"{self.house.url}/orders/{order}/pay", headers=self._headers, json={"payment_method": method})
+        return await self._client.post(
+            f"{self.house.url}/orders/{order}/pay", headers=self._headers, json={"payment_method": method}
+        )
 
     async def cancels(self, order: str) -> httpx.Response:
         return await self._client.post(f"{self.house.url}/orders/{order}/cancel", headers=self._headers, json={})

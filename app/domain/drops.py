@@ -68,7 +68,9 @@ class Drop:
         return next((variant for variant in self.variants if variant.name == name), None)
 
 
-def phase_of(door: Door, opens_ms: int, closes_ms: int | None, now_ms: int, left: Mapping[int, int], held: Mapping[int, int]) -> Phase:
+def phase_of(
+    door: Door, opens_ms: int, closes_ms: int | None, now_ms: int, left: Mapping[int, int], held: Mapping[int, int]
+) -> Phase:
     """-> the phase at `now_ms` (milliseconds since the epoch, gate clock). `left`, `held`: units per variant id."""
     if door is Door.CANCELLED:
         return Phase.CANCELLED

@@ -47,6 +47,7 @@ class LedgerImage:
     live_orders: tuple[LiveOrder, ...]
     keys: tuple[RecordedKey, ...]
     adjustments: tuple[UUID, ...]  # those that `totals` contains
+    releasing: int  # orders given back here that the gate has not confirmed yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class ImagePart(Pool):
             totals = await ask.rows("image_totals", drop_id)
             orders = await ask.rows("image_orders", drop_id)
             adjustments = await ask.rows("image_adjustments", drop_id)
+            releasing = await ask.value("image_releasing", drop_id)
         return LedgerImage(
             **dict(terms) | {"door": Door(terms["door"])},
             totals={row["variant_id"]: row["units"] for row in totals},
@@ -83,6 +85,7 @@ class ImagePart(Pool):
                 for row in orders
             ),
             adjustments=tuple(row["id"] for row in adjustments),
+            releasing=releasing,
         )
 
     async def counts(self, drop_id: int) -> Counts:

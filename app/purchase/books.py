@@ -23,7 +23,9 @@ async def books(office: Office, slug: str | None = None) -> dict:
             raise NotFound(f"there is no drop named {slug}")
         return await books_of(office.ledger, office.gate, drop.id, drop.slug)
     return {
-        "drops": [await books_of(office.ledger, office.gate, drop.id, drop.slug) for drop in await office.ledger.drops(live_only=False)]
+        "drops": [
+            await books_of(office.ledger, office.gate, drop.id, drop.slug) for drop in await office.ledger.drops(live_only=False)
+        ]
     }
 
 

@@ -84,9 +84,7 @@ class Till:
             return "lost"
         return await self._answered(claimed, token, self._look_first(claimed, token))
 
-    async def give_back(
-        self, order_id: UUID, to: OrderState, reason: Refusal, *, shopper_id: int | None = None
-    ) -> str:
+    async def give_back(self, order_id: UUID, to: OrderState, reason: Refusal, *, shopper_id: int | None = None) -> str:
         """Claim an order that has payment attempts, cancel its intent, return the unit. `lost`: not due, or somebody else acts on it."""
         token = uuid4()
         claimed = await self._ledger.claim_give_back(

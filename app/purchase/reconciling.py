@@ -28,6 +28,7 @@ class Reconciled(StrEnum):
     AGREED = "agreed"
     MENDED = "mended"  # gate and ledger differed, or the gate was empty
     RECORDING = "recording"  # unread journal entries: nothing can be compared yet
+    RELEASING = "releasing"  # units on their way back: their releases come first, they may belong to the next in line
     MOVED = "moved"  # the gate changed while we read the ledger
 
 
@@ -36,9 +37,12 @@ async def reconcile(ledger: Ledger, gate: Gate, feed: Feed, drop_id: int, journa
     snapshot = await gate.snapshot(drop_id)  # the gate first: an order recorded between the two reads is then never lost
     if snapshot is not None and snapshot.journal:
         return Reconciled.RECORDING
-    image = to_gate_image(await ledger.image(drop_id), journal_entries_max)
+    found = await ledger.image(drop_id)
+    image = to_gate_image(found, journal_entries_max)
     if snapshot is not None and agree(snapshot, image):
         return Reconciled.AGREED
+    if snapshot is not None and found.releasing:
+        return Reconciled.RELEASING
     verdict = await gate.mend(drop_id, snapshot.stamp if snapshot else None, image)
     if verdict != "mended":
         return Reconciled.MOVED
@@ -145,4 +149,8 @@ class Reconciler:
         if peek is None or peek.journal:
             return False
         books = await self._ledger.counts(drop_id)
-        return (peek.left, peek.held, Door(peek.door)) == (books.left, books.held, Door.CLOSED if books.door is Door.CANCELLED else books.door)
+        return (peek.left, peek.held, Door(peek.door)) == (
+            books.left,
+            books.held,
+            Door.CLOSED if books.door is Door.CANCELLED else books.door,
+        )

@@ -120,4 +120,3 @@ class Recorder:
         await self._gate.ack(drop_id, [entry.entry_id])
         del self._tries[at]
         log.error("entry rejected", drop=drop_id, entry=entry.entry_id, error=error)
-

@@ -11,6 +11,7 @@ import asyncio
 from datetime import timedelta
 from uuid import uuid4
 
+import asyncpg
 import redis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -54,12 +55,13 @@ class Sale(RuleBasedStateMachine):
         self.raw.flushall()
         self.gate = self.run(Gate.open(self.redis_url, timeout_seconds=5, name="model"))
         self.ledger = self.run(Ledger.open(self.database_url, name="model", connections_max=4))
+        self.connection = self.run(asyncpg.connect(self.database_url))
         shop = self.run(self.ledger.create_shop(f"shop {uuid4()}", "owner@example.org"))
         self.shoppers = self.run(self.ledger.mint_shoppers(BUYERS))
-        names = {"one": units} | ({"two": second} if second else {})
+        variants = (("one", units),) + ((("two", second),) if second else ())
         new = NewDrop(
             shop_id=shop, slug=f"d{uuid4().hex[:20]}", title="Drop", price_minor=4900, currency="EUR",
-            opens_at=clock.now() - timedelta(minutes=1), per_person=limit, hold_seconds=3600, payment_attempts=2, variants=names,
+            opens_at=clock.now() - timedelta(minutes=1), per_person=limit, hold_seconds=3600, payment_attempts=2, variants=variants,
         )  # fmt: skip
         self.drop = self.run(self.ledger.create_drop(new))
         self.limit = limit
@@ -82,16 +84,20 @@ class Sale(RuleBasedStateMachine):
         return {row["id"]: row for row in self.run(self._orders())}
 
     async def _orders(self):
-        async with self.ledger.pool.acquire() as connection:
-            return await connection.fetch("SELECT * FROM orders WHERE drop_id = $1", self.drop.id)
+        return await self.connection.fetch("SELECT * FROM orders WHERE drop_id = $1", self.drop.id)
 
     async def _sql(self, statement, *arguments):
-        async with self.ledger.pool.acquire() as connection:
-            return await connection.execute(statement, *arguments)
+        return await self.connection.execute(statement, *arguments)
 
     # ---- shoppers ---------------------------------------------------------------------------------------------------------------
 
-    @rule(buyer=st.integers(0, BUYERS - 1), key=st.integers(0, KEYS - 1), variant=st.integers(0, 1), quantity=st.integers(1, 2), heard=st.booleans())
+    @rule(
+        buyer=st.integers(0, BUYERS - 1),
+        key=st.integers(0, KEYS - 1),
+        variant=st.integers(0, 1),
+        quantity=st.integers(1, 2),
+        heard=st.booleans(),
+    )
     def a_shopper_presses_buy(self, buyer, key, variant, quantity, heard):
         who, name = self.shoppers[buyer], f"k{key}"
         variant = self.drop.variants[variant % len(self.drop.variants)]
@@ -107,7 +113,9 @@ class Sale(RuleBasedStateMachine):
                 self.told[who, name] = answer.order_id
             self.asked.setdefault((who, name), wish)
         elif not self.faults:
-            assert (who, name) not in self.told or answer.verdict is Verdict.KEY_CONFLICT, f"R10: a granted key heard {answer.verdict}"
+            assert (who, name) not in self.told or answer.verdict is Verdict.KEY_CONFLICT, (
+                f"R10: a granted key heard {answer.verdict}"
+            )
 
     # ---- recorders, step by step ---------------------------------------------------------------------------------------------------
 
@@ -148,7 +156,9 @@ class Sale(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def a_worker_claims_a_charge(self, data):
-        waiting = sorted(order["id"] for order in self.orders().values() if order["state"] == "PENDING_PAYMENT" and order["attempts"])
+        waiting = sorted(
+            order["id"] for order in self.orders().values() if order["state"] == "PENDING_PAYMENT" and order["attempts"]
+        )
         if waiting:
             order = data.draw(st.sampled_from(waiting))
             n, token = self.orders()[order]["attempts"], uuid4()
@@ -162,7 +172,11 @@ class Sale(RuleBasedStateMachine):
             return
         order, token, n = self.charges.pop(data.draw(st.integers(0, len(self.charges) - 1)))
         if captured:
-            self.run(self.ledger.settle_paid(order, token=token, intent_id=f"pi_{order}", amount_minor=self.amount(order), currency="EUR"))
+            self.run(
+                self.ledger.settle_paid(
+                    order, token=token, intent_id=f"pi_{order}", amount_minor=self.amount(order), currency="EUR"
+                )
+            )
         elif self.run(self.ledger.settle_declined(order, token, n, "card_declined")) == "used_up":
             assert self.run(self.ledger.give_back(order, token))
 
@@ -202,7 +216,9 @@ class Sale(RuleBasedStateMachine):
         if due:
             order = data.draw(st.sampled_from(sorted(d.order_id for d in due)))
             token = uuid4()
-            if self.run(self.ledger.claim_give_back(order, token, to="EXPIRED", reason="deadline", shopper_id=None, grace_seconds=0)):
+            if self.run(
+                self.ledger.claim_give_back(order, token, to="EXPIRED", reason="deadline", shopper_id=None, grace_seconds=0)
+            ):
                 assert self.run(self.ledger.give_back(order, token))  # the provider says: cancelled
 
     @rule(data=st.data())
@@ -338,6 +354,7 @@ class Sale(RuleBasedStateMachine):
         finally:
             self.run(self.gate.close())
             self.run(self.ledger.close())
+            self.run(self.connection.close())
             self.raw.close()
             self.loop.close()
 
@@ -345,7 +362,9 @@ class Sale(RuleBasedStateMachine):
         """Restart everything: nobody remembers what they were doing."""
         for order, token, _ in self.charges:
             await self.ledger.settle_paid(order, token=token, intent_id=f"pi_{order}", amount_minor=0, currency="EUR")
-            await self._sql("UPDATE orders SET claimed_at = now() - interval '1 hour' WHERE id = $1 AND state = 'PROCESSING'", order)
+            await self._sql(
+                "UPDATE orders SET claimed_at = now() - interval '1 hour' WHERE id = $1 AND state = 'PROCESSING'", order
+            )
         for _ in range(3):
             if await self.gate.snapshot(self.drop.id) is None:
                 await self.reconcile()
@@ -387,8 +406,11 @@ def test_no_order_of_steps_breaks_the_books(redis_url, database_url):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=40, stateful_step_count=40, deadline=None, print_blob=True, database=None,
+            max_examples=40,
+            stateful_step_count=40,
+            deadline=None,
+            print_blob=True,
+            database=None,
             suppress_health_check=list(HealthCheck),
         ),  # fmt: skip
     )
-

@@ -2,6 +2,7 @@
 
 import redis.asyncio
 
+from app.domain.orders import Refusal
 from app.purchase.reconciling import Reconciled, rebuild
 
 
@@ -84,7 +85,7 @@ async def test_a_unit_being_returned_is_left_to_its_release(shop):
     drop = await shop.opens(units=1)
     shopper = await shop.shopper()
     order = await shop.holds(drop, shopper)
-    await shop.ledger.cancel_unattempted(order, shopper, "by_shopper")
+    await shop.ledger.cancel_unattempted(order, shopper, Refusal.BY_SHOPPER)
     await shop.reconciles(drop)
     await shop.sweeps()
     assert (await shop.books_close(drop))["gate_left"] == 1

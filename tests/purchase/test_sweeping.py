@@ -2,7 +2,7 @@
 
 import asyncio
 
-from app.domain.orders import OrderState
+from app.domain.orders import OrderState, Refusal
 from tests.doubles import ListQueue
 
 
@@ -36,7 +36,7 @@ async def test_a_release_that_the_gate_never_confirmed_is_repeated(shop):
     drop = await shop.opens(units=1)
     shopper = await shop.shopper()
     order = await shop.holds(drop, shopper)
-    assert await shop.ledger.cancel_unattempted(order, shopper, "by_shopper")  # and the process dies before it tells the gate
+    assert await shop.ledger.cancel_unattempted(order, shopper, Refusal.BY_SHOPPER)  # and the process dies before it tells the gate
     assert (await shop.gate.peek(drop.id)).left[drop.variants[0].id] == 0
     await shop.sweeps()
     await shop.sweeps()

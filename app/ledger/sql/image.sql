@@ -18,6 +18,10 @@ FROM orders WHERE drop_id = $1 AND state <> 'REFUSED';
 -- The adjustments that the totals above contain.
 SELECT id FROM adjustments WHERE drop_id = $1 ORDER BY at, id;
 
+-- name: image_releasing
+-- Orders given back here whose release the gate has not confirmed yet.
+SELECT count(*)::integer FROM orders WHERE drop_id = $1 AND released = false;
+
 -- name: counts
 -- Units left and units in unpaid orders, per variant: the cheap comparison with the gate.
 SELECT stock.variant_id, stock.total - stock.sold AS left_units, drops.door,
