@@ -328,8 +328,11 @@ def _in_office(data: Path, work: Callable[..., Awaitable]):
     settings = _settings_of(data)
 
     async def run():
+        import structlog
+
         from app.wiring import office
 
+        structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # standard output is for the answer
         async with office(settings) as desk:
             return await work(desk)
 

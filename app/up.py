@@ -1,7 +1,8 @@
 """`doorman up`: everything on one machine, in the foreground.
 
-Order: lock DATA, bind the address, start the servers, migrate, start the rest; stop in the opposite order. The listening socket is
-bound here and handed to the web processes, so connections wait instead of being refused while one of them restarts.
+Order: lock DATA, bind the address, start the servers, migrate, start the web processes and, once they serve (or take too long), the
+rest; stop in the opposite order. The listening socket is bound here and handed to the web processes, so connections wait instead of
+being refused while one of them restarts.
 
 What another command needs stands in DATA/run.json and DATA/environment.json (app/running.py), written anew whenever a process
 number changes. After `kill -9` of this process or of everything, the kernel ends the parts and the lock; the next `up` ends what
@@ -37,6 +38,7 @@ WEB_DEFAULT = 2
 WEB_MAX = 64
 BACKLOG = 4096
 PROBE_SECONDS = 1.0
+REST_SECONDS = 4.0  # the parts that no first page needs leave the processors to the web processes for at most this long
 SLOW_SECONDS = 15.0  # after this long without readiness one line says so
 OPEN_FILES_FALLBACK = 10_240  # where the hard limit is "unlimited" but the kernel takes no such value
 SERVERS, SANDBOXES, OURS = 2, 1, 0  # stages: who uses a server stops before it
@@ -115,17 +117,18 @@ class _Machine:
         self.logs = data / "log"
         self.logs.mkdir(exist_ok=True, mode=0o700)
         self.began = time.monotonic()
+        self.complete = False  # every part was started
         self.slow_said = False
 
     def run(self) -> None:
         try:
             with self.supervisor:
                 self.start_servers()
-                self.start_sandboxes()
+                self.find_provider()
                 self.environment["DOORMAN_SECRET"] = self.outside.get("DOORMAN_SECRET") or folders.kept_secret(self.data / "secret")
                 self.environment["DOORMAN_PUBLIC_URL"] = self.outside.get("DOORMAN_PUBLIC_URL") or self.url
                 self.migrate()
-                self.start_ours()
+                self.start_web()
                 if not self.supervisor.stopping:
                     self.supervisor.run(self.is_ready, self.announce)
                 say("Stopping.")
@@ -152,13 +155,12 @@ class _Machine:
     def _start_valkey(self, name: str, role: str, sockets: Path, appendfsync: str) -> str:
         password = folders.kept_secret(self.data / f"{name}-password")
         folder, sock, log = self.data / name, sockets / f"{name}.sock", self.logs / f"{name}.log"
-        self.supervisor.start(
-            Part(
-                name=f"Valkey ({name})",
-                role=role,
-                launch=lambda: valkey.start(folder, sock, appendfsync, password, log),
-                stage=SERVERS,
-            )
+        self._start(
+            f"Valkey ({name})",
+            role,
+            lambda: valkey.start(folder, sock, appendfsync, password, log),
+            stage=SERVERS,
+            stop_seconds=5.0,
         )
         return valkey.url(sock, password)
 
@@ -177,38 +179,27 @@ class _Machine:
             process, dsn = postgres.start(folder, sockets / "postgres", password, log=self.logs / "postgres.log")
             return process
 
-        self.supervisor.start(
-            Part(name="PostgreSQL", role="postgres", launch=launch, stage=SERVERS, stop_signal=signal.SIGINT, stop_seconds=10.0)
-        )  # SIGINT is its "fast shutdown"
+        fast_shutdown = signal.SIGINT
+        self._start("PostgreSQL", "postgres", launch, stage=SERVERS, stop_signal=fast_shutdown)
         if folder.parent != self.data:
             say(f"The database lies in {folder}, where its account can reach it.")
         return dsn
 
-    def start_sandboxes(self) -> None:
-        """The sandbox provider, unless the environment names a real one, and the sandbox warehouse. Never in production."""
-        named = self.outside.get("STRIPE_API_BASE") or self.outside.get("DOORMAN_ENV") == "production"
-        if self.commands.provider and not named:
-            url, token = self._start_sandbox("provider", self.commands.provider)
-            self.environment |= {"STRIPE_API_BASE": url, "STRIPE_SECRET_KEY": self.outside.get("STRIPE_SECRET_KEY") or token}
-        if self.commands.warehouse and self.outside.get("DOORMAN_ENV") != "production":
-            url, token = self._start_sandbox("warehouse", self.commands.warehouse)
-            self.environment |= {"DOORMAN_WAREHOUSE_URL": url, "DOORMAN_WAREHOUSE_TOKEN": token}
+    def find_provider(self) -> None:
+        """The environment's provider, else the sandbox's address and token. Never a sandbox in production."""
+        production = self.outside.get("DOORMAN_ENV") == "production"
+        if self.commands.provider and not production and not self.outside.get("STRIPE_API_BASE"):
+            sandbox = self._sandbox("provider")
+            self.environment["STRIPE_API_BASE"] = sandbox["url"]
+            self.environment["STRIPE_SECRET_KEY"] = self.outside.get("STRIPE_SECRET_KEY") or sandbox["token"]
+        if self.commands.warehouse and not production:
+            sandbox = self._sandbox("warehouse")
+            self.environment |= {"DOORMAN_WAREHOUSE_URL": sandbox["url"], "DOORMAN_WAREHOUSE_TOKEN": sandbox["token"]}
 
-    def _start_sandbox(self, name: str, program: list[str]) -> tuple[str, str]:
-        port, token_file = _kept_port(self.data / f"{name}-port"), self.data / f"{name}-token"
-        token = folders.kept_secret(token_file)
-        arguments = ["--host", HOST, "--port", str(port), "--data", str(self.data / name), "--token-file", str(token_file)]
-        self.supervisor.start(
-            Part(
-                name=f"Sandbox {name}",
-                role=name,
-                launch=command([*program, *arguments], {}, output=self.logs / f"{name}.log"),
-                stage=SANDBOXES,
-                stop_seconds=3.0,
-            )
-        )
-        self.sandboxes[name] = {"url": f"http://{HOST}:{port}", "token": token}
-        return self.sandboxes[name]["url"], token
+    def _sandbox(self, name: str) -> dict[str, str]:
+        port = _kept_port(self.data / f"{name}-port")
+        self.sandboxes[name] = {"url": f"http://{HOST}:{port}", "token": folders.kept_secret(self.data / f"{name}-token")}
+        return self.sandboxes[name]
 
     def migrate(self) -> None:
         if self.commands.migrate and not self.supervisor.stopping:
@@ -218,32 +209,38 @@ class _Machine:
             if process.wait() and not self.supervisor.stopping:
                 raise StartFailed("The database could not be brought to this version; the line above says why")
 
-    def start_ours(self) -> None:
-        """Recorder and worker first: what a killed `up` left half done is waiting for them."""
-        self._start_ours("recorder", "recorder", self.commands.recorder)
-        self._start_ours("worker", "worker", self.commands.worker)
-        self.bound.set_inheritable(True)
+    def start_web(self) -> None:
+        handed = (self.bound.fileno(),)
+        environment = self.environment | {"DOORMAN_LISTEN_FD": str(self.bound.fileno())}
         for number in range(1, self.options.web + 1):
-            self._start_ours(f"web {number}", "web", self.commands.web)
-        demo_done = self.data / DEMO_DONE
-        wanted = self.options.demo and self.outside.get("DOORMAN_ENV") != "production" and not demo_done.exists()
-        if self.commands.demo and wanted:
-            launch = command([*self.commands.demo, "--data", str(self.data)], self.environment)
-            self.supervisor.start(
-                Part(name="The demo shop", role="demo", launch=launch, stage=OURS, once=True, on_success=demo_done.touch)
-            )
+            self._start(f"web {number}", "web", command(self.commands.web, environment, handed=handed))
 
-    def _start_ours(self, name: str, role: str, program: list[str]) -> None:
-        listens = role == "web"
-        environment = self.environment | ({"DOORMAN_LISTEN_FD": str(self.bound.fileno())} if listens else {})
-        handed = (self.bound.fileno(),) if listens else ()
-        self.supervisor.start(
-            Part(name=name, role=role, launch=command(program, environment, handed=handed), stage=OURS, stop_seconds=10.0)
-        )
+    def start_rest(self) -> None:
+        """What no first page needs: sandboxes, recorder, worker, and on the first start the demo shop."""
+        programs = {"provider": self.commands.provider, "warehouse": self.commands.warehouse}
+        for name, sandbox in self.sandboxes.items():
+            arguments = ["--host", HOST, "--port", str(urlsplit(sandbox["url"]).port)]
+            arguments += ["--data", str(self.data / name), "--token-file", str(self.data / f"{name}-token")]
+            launch = command([*programs[name], *arguments], {}, output=self.logs / f"{name}.log")
+            self._start(f"Sandbox {name}", name, launch, stage=SANDBOXES, stop_seconds=3.0)
+        self._start("recorder", "recorder", command(self.commands.recorder, self.environment))
+        self._start("worker", "worker", command(self.commands.worker, self.environment))
+        done = self.data / DEMO_DONE
+        if self.commands.demo and self.options.demo and self.outside.get("DOORMAN_ENV") != "production" and not done.exists():
+            launch = command([*self.commands.demo, "--data", str(self.data)], self.environment)
+            self._start("The demo shop", "demo", launch, once=True, on_success=done.touch)
+        self.complete = True
+        self.publish()
+
+    def _start(self, name: str, role: str, launch, *, stage: int = OURS, stop_seconds: float = 10.0, **more) -> None:
+        self.supervisor.start(Part(name=name, role=role, launch=launch, stage=stage, stop_seconds=stop_seconds, **more))
 
     def is_ready(self) -> bool:
         status = _ask(urlsplit(self.url).port, "/readyz")
-        if status != 200 and not self.slow_said and time.monotonic() - self.began > SLOW_SECONDS:
+        waited = time.monotonic() - self.began
+        if not self.complete and (status == 200 or waited > REST_SECONDS):
+            self.start_rest()
+        if status != 200 and not self.slow_said and waited > SLOW_SECONDS:
             self.slow_said = True
             say(f"Not ready yet: {self.url}/readyz answers {status or 'nothing'}. Still trying.")
         return status == 200
@@ -258,10 +255,14 @@ class _Machine:
         say("Ctrl-C stops it; the data stay.")
 
     def publish(self) -> None:
-        """Write what runs: the contract's run.json, the addresses, and the process numbers for the next `up`."""
+        """Write what runs: the process numbers for the next `up`; once all parts were started, run.json and the addresses too."""
+        known = [{"pid": pid, "started": started_at(pid)} for pid in self.supervisor.all_pids()]
+        folders.write_private(self.data / LEFTOVERS, json.dumps(known))
+        if not self.complete:
+            return
         pids = self.supervisor.pids
         first = {role: next(iter(pids(role)), None) for role in ("redis", "postgres", "provider", "warehouse")}
-        nothing = {"url": self.environment.get("STRIPE_API_BASE"), "token": None}
+        outside = {"url": self.environment.get("STRIPE_API_BASE", self.outside.get("STRIPE_API_BASE")), "token": None}
         run = {
             "url": self.url,
             "pid": os.getpid(),
@@ -270,12 +271,10 @@ class _Machine:
             "recorder": pids("recorder"),
             "redis": {"pid": first["redis"], "url": self.environment["REDIS_URL"]},
             "postgres": {"pid": first["postgres"], "dsn": self.environment["DATABASE_URL"]},
-            "provider": {"pid": first["provider"], **self.sandboxes.get("provider", nothing)},
+            "provider": {"pid": first["provider"], **self.sandboxes.get("provider", outside)},
             "warehouse": {"pid": first["warehouse"], **self.sandboxes.get("warehouse", {"url": None, "token": None})},
         }
         running.publish(self.data, run, self.environment)
-        known = [{"pid": pid, "started": started_at(pid)} for pid in self.supervisor.all_pids()]
-        folders.write_private(self.data / LEFTOVERS, json.dumps(known))
 
 
 def say(line: str) -> None:

@@ -2,8 +2,8 @@
 
 What it does, each only where needed: makes the virtual environment, installs the hash-pinned requirements, puts this checkout on
 the environment's path, writes `.venv/bin/doorman`, and for tests finds or installs Chromium. It is safe to run again, wherever it
-was cut off, and from several shells at once (the others wait); when nothing is missing it writes nothing, so a checkout that belongs
-to somebody else works too.
+was cut off, and from several shells at once (the others wait); when nothing is missing it writes nothing, so a checkout that
+belongs to somebody else works too.
 
 Ways to a virtual environment, in order: uv; this Python's venv and pip; as root on Debian and its kin, the distribution's package;
 the uv of bin/uv.txt, by SHA-256, through this Python's pip or from the index that pip and uv are configured for.
