@@ -12,10 +12,10 @@ from uuid import UUID
 
 class OutcomeKind(StrEnum):
     CAPTURED = "captured"  # the money is ours; final
-    DECLINED = "declined"  # the last attempt failed; another may follow on the same intent
+    DECLINED = "declined"  # nothing is captured, nothing under way; `reason`: why the latest attempt failed, None: there was none
     ACTION = "action"  # the buyer must authenticate at `action_url`
     CANCELLED = "cancelled"  # no attempt on this intent can succeed any more; final
-    PENDING = "pending"  # no attempt yet, or one whose end the provider does not know itself
+    PENDING = "pending"  # an attempt is under way and the provider does not know its end itself
 
 
 @dataclass(frozen=True, slots=True)

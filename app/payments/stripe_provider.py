@@ -166,7 +166,7 @@ def _outcome(intent: stripe.PaymentIntent) -> Outcome:
     if intent.status == "requires_action":
         redirect = intent.next_action and intent.next_action.redirect_to_url
         return _of(intent, OutcomeKind.ACTION, action_url=redirect.url if redirect else None)
-    if intent.status == "requires_payment_method" and intent.last_payment_error:
+    if intent.status in ("requires_payment_method", "requires_confirmation"):
         return _declined(intent, _decline_reason(intent.last_payment_error))
     return _of(intent, OutcomeKind.PENDING)
 

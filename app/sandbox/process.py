@@ -6,6 +6,7 @@ free port. SIGTERM and Ctrl-C stop it; replies that are still being delayed are 
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import secrets
@@ -82,7 +83,8 @@ def serve(application: Application, bound: socket.socket, url: str, beside: Call
         backlog=LISTEN_BACKLOG,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
-    asyncio.run(_serve(_Server(config, url), bound, beside))
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(_Server(config, url), bound, beside))
 
 
 async def _serve(server: _Server, bound: socket.socket, beside) -> None:
