@@ -1,0 +1,23 @@
+import asyncpg
+import pytest
+
+from app.ledger import Ledger
+from ledger.scene import Scene
+
+
+@pytest.fixture
+async def ledger(database_url):
+    opened = await Ledger.open(database_url, name="test", connections_max=6)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def scene(ledger, database_url):
+    """A shop with one published drop of ten units."""
+    hand = await asyncpg.connect(database_url)
+    scene = Scene(ledger, hand, await ledger.create_shop("A shop", "owner@example.org"))
+    scene.hand_dsn = database_url
+    await scene.publish()
+    yield scene
+    await hand.close()

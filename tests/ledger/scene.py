@@ -1,0 +1,140 @@
+"""A drop with a crowd, and the hand that moves its clocks: deadlines are set into the past instead of waited for."""
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from app.domain.drops import Drop
+from app.domain.ids import new_order_id
+from app.domain.keys import digest_of
+from app.domain.orders import OrderState
+from app.ledger import Entry, Ledger, NewDrop, Submitted
+
+GRACE_SECONDS = 60.0
+CLAIM_DEAD_SECONDS = 45.0
+WAITING_SECONDS_MAX = 10.0
+
+
+class Scene:
+    def __init__(self, ledger: Ledger, hand: asyncpg.Connection, shop_id: int):
+        self.ledger, self.hand, self.shop_id = ledger, hand, shop_id
+        self.drop: Drop | None = None
+
+    async def publish(self, *variants: tuple[str, int], **changes) -> Drop:
+        """A drop of these variants (one of 10 units by default); the scene's own from then on."""
+        terms = dict(shop_id=self.shop_id, slug=f"drop-{uuid4().hex[:12]}", title="A drop", price_minor=4900, currency="EUR",
+                     opens_at=datetime.now(UTC), variants=variants or (("One size", 10),))  # fmt: skip
+        self.drop = await self.ledger.create_drop(NewDrop(**terms | changes))
+        return self.drop
+
+    async def shopper(self) -> int:
+        return (await self.ledger.mint_shoppers(1))[0]
+
+    def entry(self, buyer: int, *, variant: int = 0, quantity: int = 1, key: str | None = None, order_id: UUID | None = None) -> Entry:
+        """A journal entry of the scene's drop. `variant`: its place in the drop's list."""
+        variant_id, now = self.drop.variants[variant].id, datetime.now(UTC)
+        return Entry(
+            order_id=order_id or new_order_id(self.drop.id),
+            buyer=buyer,
+            variant_id=variant_id,
+            quantity=quantity,
+            key=key or uuid4().hex,
+            digest=digest_of(variant_id, quantity),
+            reserved_at=now,
+            pay_by=now + timedelta(seconds=600),
+        )
+
+    async def hold(self, buyer: int | None = None, **wish) -> UUID:
+        """-> a fresh hold in the ledger."""
+        entry = self.entry(buyer or await self.shopper(), **wish)
+        (recorded,) = await self.ledger.record(self.drop.id, [entry])
+        assert recorded.state is OrderState.PENDING_PAYMENT, recorded
+        return entry.order_id
+
+    async def submit(self, order_id: UUID) -> int:
+        """The owner submits a payment -> the attempt's number."""
+        submitted = await self.ledger.submit_attempt(order_id, (await self.order(order_id)).shopper_id, "pm_card_visa")
+        assert isinstance(submitted, Submitted), submitted
+        return submitted.n
+
+    async def charging(self, order_id: UUID | None = None) -> tuple[UUID, UUID]:
+        """-> (order, token) of an order that a worker is charging, its intent stored."""
+        order_id, token = order_id or await self.hold(), uuid4()
+        assert await self.ledger.claim_charge(order_id, await self.submit(order_id), token)
+        assert await self.ledger.store_intent(order_id, token, intent_of(order_id))
+        return order_id, token
+
+    async def capture(self, order_id: UUID, token: UUID | None, *, amount_minor: int | None = None, intent_id: str | None = None) -> str:
+        """The provider captured what is owed, or another amount, or under another intent."""
+        owed = (await self.order(order_id)).amount_minor
+        return await self.ledger.settle_paid(
+            order_id, token=token, intent_id=intent_id or intent_of(order_id), amount_minor=amount_minor or owed, currency="eur"
+        )
+
+    async def paid(self) -> UUID:
+        order_id, token = await self.charging()
+        assert await self.capture(order_id, token) == "paid"
+        return order_id
+
+    async def decline(self, order_id: UUID) -> str:
+        """One whole declined attempt."""
+        _, token = await self.charging(order_id)
+        return await self.ledger.settle_declined(order_id, token, (await self.order(order_id)).attempts, "card_declined")
+
+    async def ask_authentication(self, order_id: UUID) -> None:
+        _, token = await self.charging(order_id)
+        assert await self.ledger.settle_action(order_id, token, (await self.order(order_id)).attempts, "https://provider.example/3ds")
+
+    async def overdue(self, order_id: UUID, seconds: float = 1.0) -> UUID:
+        await self.hand.execute("UPDATE orders SET deadline = now() - make_interval(secs => $2) WHERE id = $1", order_id, seconds)
+        return order_id
+
+    async def holder_dies(self, order_id: UUID) -> None:
+        """The claim's holder was last heard of long ago."""
+        await self.hand.execute("UPDATE orders SET claimed_at = now() - interval '1 hour' WHERE id = $1", order_id)
+
+    async def order(self, order_id: UUID):
+        return await self.ledger.order(order_id)
+
+    async def state(self, order_id: UUID) -> OrderState:
+        return (await self.order(order_id)).state
+
+    async def kinds(self, order_id: UUID) -> list[str]:
+        """-> what happened to the order, in words."""
+        return [event.kind for event in await self.ledger.events_of(order_id)]
+
+    async def books(self):
+        """-> the books, which must add up."""
+        books = await self.ledger.books(self.drop.id)
+        assert books.findings == []
+        return books
+
+    @contextlib.asynccontextmanager
+    async def locked(self, statement: str, *values, waiting: int):
+        """Hold the locks of `statement` while the block starts its work, until `waiting` sessions queue for them."""
+        other = await asyncpg.connect(self.hand_dsn)
+        transaction = other.transaction()
+        await transaction.start()
+        await other.fetch(statement, *values)
+        try:
+            yield
+            await self._until_waiting(waiting)
+        finally:
+            await transaction.rollback()
+            await other.close()
+
+    async def _until_waiting(self, sessions: int) -> None:
+        async with asyncio.timeout(WAITING_SECONDS_MAX):
+            while await self.hand.fetchval(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            ) < sessions:
+                await asyncio.sleep(0.002)
+
+    hand_dsn: str = ""
+
+
+def intent_of(order_id: UUID) -> str:
+    return f"pi_{order_id.hex}"
