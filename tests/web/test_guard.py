@@ -241,9 +241,18 @@ async def ask(app, path: str, *, headers=(OUR_HOST,), receive=None) -> dict:
         told.append(message)
 
     scope = {
-        "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
-        "scheme": "http", "headers": [(b"accept", b"application/json"), *headers], "client": ("127.0.0.1", 1), "http_version": "1.1", "state": {},
-    }  # fmt: skip
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "scheme": "http",
+        "headers": [(b"accept", b"application/json"), *headers],
+        "client": ("127.0.0.1", 1),
+        "http_version": "1.1",
+        "state": {},
+    }
     async with asyncio.timeout(10):
         await app(scope, receive or empty, send)
     return told[0]
@@ -259,10 +268,18 @@ async def shake_hands(app, path: str, headers) -> dict:
         told.append(message)
 
     scope = {
-        "type": "websocket", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "scheme": "ws",
-        "headers": headers, "client": ("127.0.0.1", 1), "subprotocols": [], "state": {},
+        "type": "websocket",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "scheme": "ws",
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+        "subprotocols": [],
         "extensions": {"websocket.http.response": {}},
-    }  # fmt: skip
+        "state": {},
+    }
     async with asyncio.timeout(10):
         await app(scope, receive, send)
     return told[0]
