@@ -8,7 +8,10 @@ gate    what a call of the gate costs the web process, by the number of waiting 
 
 import argparse
 import importlib
+import sys
 from collections.abc import Sequence
+
+import structlog
 
 MEASURES = {
     "burst": "a crowd presses Buy at once",
@@ -29,4 +32,5 @@ def main(argv: Sequence[str]) -> int:
         one.add_argument("--json", action="store_true", help="print one JSON object")
         one.set_defaults(run=module.run)
     arguments = parser.parse_args(argv)
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # standard output is for the numbers
     return arguments.run(arguments)

@@ -45,6 +45,7 @@ class Ask:
     paths: Sequence[str] = ()  # one per buyer; empty: the url's
     body: str = ""
     method: str = "POST"
+    keep_bodies: bool = False  # of the answers, in `Tally.bodies`
     headers: Sequence[tuple[str, str]] = (("Accept", "application/json"),)
 
     def __post_init__(self):
@@ -78,6 +79,7 @@ class Tally:
     unanswered: int = 0  # still waiting, or not yet asked, when the time ran out
     seconds: list[float] = field(default_factory=list)  # of each answer
     orders: list[str] = field(default_factory=list)  # ids that were answered `reserved`
+    bodies: dict[int, bytes] = field(default_factory=dict)  # buyer -> answer, when asked to keep them
     odd: dict[str, str] = field(default_factory=dict)  # one answer of each kind without a verdict, to look at
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0  # of the generator
@@ -158,13 +160,15 @@ class Crowd:
     def next(self) -> tuple[int, bytes] | None:
         return self._waiting.popleft() if self._waiting else None
 
-    def answered(self, status: int, body: bytes, seconds: float) -> None:
+    def answered(self, buyer: int, status: int, body: bytes, seconds: float) -> None:
         tally = self.tally
         verdict = VERDICT.search(body)
         kind = verdict[1].decode() if verdict else f"http {status}"
         tally.answers[kind] += 1
         tally.statuses[status] += 1
         tally.seconds.append(seconds)
+        if self._ask.keep_bodies:
+            tally.bodies[buyer] = body
         if kind == "reserved" and (order := ORDER.search(body)):
             tally.orders.append(order[1].decode())
         elif not verdict and kind not in tally.odd:
@@ -192,16 +196,16 @@ class _Runner(asyncio.Protocol):
 
     async def run(self) -> None:
         failed_connects = 0
-        while (buyer := self._crowd.next()) is not None:
+        while (waiting := self._crowd.next()) is not None:
             while self._transport is None and failed_connects < CONNECTS_FAILED_MAX:
                 await self.connect()
                 failed_connects = 0 if self._transport is not None else failed_connects + 1
             if self._transport is None:
                 self._crowd.tally.errors[f"no connection: {self._lost_because}"] += 1
                 continue
-            await self._ask(buyer[1])
+            await self._ask(*waiting)
 
-    async def _ask(self, request: bytes) -> None:
+    async def _ask(self, buyer: int, request: bytes) -> None:
         self._answer = asyncio.get_running_loop().create_future()
         self._body: list[bytes] = []
         self._parser = httptools.HttpResponseParser(self)
@@ -211,7 +215,7 @@ class _Runner(asyncio.Protocol):
         if error is not None:
             self._crowd.tally.errors[error] += 1
             return
-        self._crowd.answered(self._parser.get_status_code(), b"".join(self._body), time.perf_counter() - began)
+        self._crowd.answered(buyer, self._parser.get_status_code(), b"".join(self._body), time.perf_counter() - began)
         if not self._parser.should_keep_alive():
             self.hang_up()
 

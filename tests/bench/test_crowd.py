@@ -79,6 +79,18 @@ async def test_answers_are_counted_by_verdict_and_orders_are_kept():
     assert 0 < tally.percentile_ms(0.5) <= tally.percentile_ms(0.99) <= tally.percentile_ms(1.0)
 
 
+async def test_bodies_are_kept_per_buyer_when_asked_for():
+    async with Server(lambda number, body: said("reserved", 201, echo=body)) as server:
+        tally = await play(server, 20, body="{i}", keep_bodies=True)
+    assert {buyer: json.loads(body)["echo"] for buyer, body in tally.bodies.items()} == {i: str(i) for i in range(20)}
+
+
+async def test_each_buyer_may_have_a_path_of_their_own():
+    async with Server(lambda number, body: said("paused", 409)) as server:
+        await play(server, 3, connections=1, paths=["/orders/a", "/orders/b", "/orders/c"], method="GET")
+    assert [head.partition(" HTTP")[0] for head, _ in server.requests] == ["GET /orders/a", "GET /orders/b", "GET /orders/c"]
+
+
 async def test_an_answer_without_a_verdict_is_counted_by_its_status_and_kept_to_look_at():
     async with Server(lambda number, body: b"HTTP/1.1 500 X\r\nContent-Length: 4\r\n\r\noops") as server:
         tally = await play(server, 5)
