@@ -192,13 +192,12 @@ class Gate:
                 try:
                     reply = await reader.call(payload, timeout_seconds=self._timeout + block_ms / 1000)
                 except hiredis.ReplyError as error:
-                    if str(error).startswith("UNBLOCKED"):  # a journal went away while we waited
-                        reply = None
-                    elif (missing := _MISSING_GROUP.match(str(error))) and missing[1] in drops:
+                    if (missing := _MISSING_GROUP.match(str(error))) and missing[1] in drops:
                         del drops[missing[1]]
                         continue
-                    else:
+                    if not str(error).startswith(("NOGROUP", "UNBLOCKED")):
                         raise
+                    reply = None  # a journal went away while we waited
                 self._idle_readers.append(reader)
                 return [(drops[name], [_entry(entry_id, flat) for entry_id, flat in entries]) for name, entries in reply or ()]
         except asyncio.CancelledError:

@@ -208,7 +208,11 @@ class Wire:
         """-> a wire after its first try to connect, whether or not that succeeded. SettingsError for an address that is none."""
         wire = cls(Address.parse(url, name), timeout_seconds, waiting_max)
         wire._keeper = asyncio.create_task(wire._keep_connected(), name=f"wire {name}")
-        await wire._tried.wait()
+        try:
+            await wire._tried.wait()
+        except BaseException:
+            await wire.close()
+            raise
         return wire
 
     async def close(self) -> None:
@@ -271,8 +275,8 @@ class Wire:
             except (OSError, GateUnreachable, hiredis.ReplyError, TimeoutError) as error:
                 failures += 1
                 if self._why_down is None:
-                    log.warning("gate out of reach: %s", error or "no answer in time")
-                self._why_down = error
+                    log.warning("gate out of reach: %s", str(error) or "no answer in time")
+                self._why_down = error if str(error) else ConnectionError("no answer in time")
                 self._tried.set()
                 pause = min(RETRY_SECONDS_MIN * 2 ** min(failures, 10), RETRY_SECONDS_MAX)
                 await asyncio.sleep(pause * random.uniform(0.5, 1))

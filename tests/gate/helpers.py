@@ -1,5 +1,6 @@
 """What the gate's tests share: an armed drop, a way to ask for units, and the arithmetic that must always hold."""
 
+import asyncio
 import itertools
 from collections import Counter
 from uuid import UUID
@@ -75,6 +76,13 @@ async def server_ms(client) -> int:
 async def contents(client) -> dict:
     """Every key of the server with all that is in it: equal before and after means nothing was written."""
     return {name: await client.dump(name) for name in sorted(await client.keys())}
+
+
+async def until(condition) -> None:
+    """Return once the condition holds."""
+    async with asyncio.timeout(20):
+        for _ in iter(condition, True):
+            await asyncio.sleep(0.001)
 
 
 async def check_arithmetic(gate: Gate, client, drop_id: int = DROP) -> None:

@@ -5,15 +5,16 @@ import contextlib
 
 
 class Proxy:
-    """Forwards to the server's unix socket. `withhold()` keeps answers back, `let_go()` delivers them, `lose()` throws them away,
-    `cut()` ends every connection."""
+    """Forwards to the server's unix socket.
+
+    `withhold()` keeps answers back, `let_go()` delivers them, `cut()` ends every connection and loses what was withheld.
+    """
 
     def __init__(self, target: str):
         self._target = target
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._withheld = asyncio.Event()
-        self._losing = False
         self._writers: set[asyncio.StreamWriter] = set()
         self._pumps: set[asyncio.Task] = set()
         self.chunks: list[bytes] = []  # what the gate sent, one entry a read
@@ -29,8 +30,6 @@ class Proxy:
     async def close(self) -> None:
         self._server.close()
         self.cut()
-        for pump in self._pumps:
-            pump.cancel()
         await asyncio.gather(*self._pumps, return_exceptions=True)
 
     def withhold(self) -> None:
@@ -42,17 +41,15 @@ class Proxy:
         await self._withheld.wait()
 
     def let_go(self) -> None:
-        self._losing = False
-        self._flowing.set()
-
-    def lose(self) -> None:
-        self._losing = True
         self._flowing.set()
 
     def cut(self) -> None:
+        for pump in self._pumps:
+            pump.cancel()
         for writer in self._writers:
             writer.transport.abort()
         self._writers.clear()
+        self._flowing.set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -76,6 +73,5 @@ class Proxy:
                 if not self._flowing.is_set():
                     self._withheld.set()
                 await self._flowing.wait()
-                if not self._losing:
-                    writer.write(data)
+                writer.write(data)
         writer.close()
