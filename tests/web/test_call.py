@@ -27,7 +27,8 @@ def test_a_broken_form_is_bad_input(body):
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"1", b"{", b'{"a":1}x', b'{"a":"\xff"}', b'{"a":"\\u0000"}', b"[" * 5000, b'{"a":' * 2000 + b"1" + b"}" * 2000]
+    "body",
+    [b"", b"[]", b"1", b"{", b'{"a":1}x', b'{"a":"\xff"}', b'{"a":"\\u0000"}', b"[" * 5000, b'{"a":' * 2000 + b"1" + b"}" * 2000],
 )
 def test_broken_json_is_bad_input(body):
     with pytest.raises(BadInput):
