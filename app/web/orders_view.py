@@ -19,10 +19,10 @@ LOST = "LOST"
 LOST_SECONDS = 10.0
 
 CHOICES = (
-    PaymentChoice("pm_card_visa", "Visa ending in 4242"),
-    PaymentChoice("pm_card_mastercard", "Mastercard ending in 4444"),
-    PaymentChoice("pm_card_authenticationRequired", "Card that asks you to confirm at your bank"),
-    PaymentChoice("pm_card_chargeDeclined", "Card that is declined"),
+    PaymentChoice("pm_card_visa", "Visa that works"),
+    PaymentChoice("pm_card_mastercard", "Mastercard that works"),
+    PaymentChoice("pm_card_authenticationRequired", "A card that asks you to authenticate"),
+    PaymentChoice("pm_card_chargeDeclined", "A card that is declined"),
 )
 
 WORDS = {

@@ -6,7 +6,7 @@ const formats = {
   today: { hour: "2-digit", minute: "2-digit", timeZoneName: "short" },
   clock: { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" },
   exact: { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hourCycle: "h23" },
-  day: { day: "numeric", month: "long", year: "numeric" },
+  day: { day: "numeric", month: "short", year: "numeric" },
 };
 
 /* <time datetime="…" data-local="moment|clock|exact|day">: the same moment where the reader is, with the zone named. */
