@@ -4,8 +4,8 @@ Guarantees: one call of ours is one request at a time and never repeated behind 
 within `timeout_seconds` as a whole; whatever is not a clear answer is `ProviderSilent`. When the caller is cancelled the request is
 dropped with the outcome unknown, exactly as in a crash.
 
-Amounts are ISO 4217 minor units on both sides, passed as they are, but for two currencies that Stripe counts in hundredths although
-they have no decimals (`HUNDREDTHS`).
+Amounts are whole minor units on both sides. Almost all pass as they are (JPY 80, KWD 1250, EUR 1999); where Stripe counts other
+decimals than we show, as for ISK or HUF, the adapter alone converts.
 """
 
 import asyncio
@@ -17,12 +17,15 @@ from uuid import UUID
 import httpx
 import stripe
 
+from app.domain.money import exponent
 from app.errors import BrokenInvariant, ProviderRefused, ProviderSilent
 from app.payments.protocol import Outcome, OutcomeKind
 
 CONNECTIONS_MAX = 64
 FOUND_MAX = 100
-HUNDREDTHS = frozenset({"ISK", "UGX"})  # docs.stripe.com/currencies, "special cases"
+# docs.stripe.com/currencies: zero-decimal and three-decimal currencies of charges; UGX and ISK are named there as special cases.
+NO_DECIMALS = frozenset("BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split())
+THREE_DECIMALS = frozenset("BHD JOD KWD OMR TND".split())
 REFUSED_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 413, 422})
 UNEXPECTED_STATE = "payment_intent_unexpected_state"
 NOT_REFUNDED = frozenset({"failed", "canceled"})
@@ -186,13 +189,29 @@ def _decline_reason(error) -> str | None:
 
 
 def _to_stripe(amount_minor: int, currency: str) -> int:
-    return amount_minor * 100 if currency in HUNDREDTHS else amount_minor
+    shift = _shift(currency)
+    if shift >= 0:
+        return amount_minor * 10**shift
+    amount, rest = divmod(amount_minor, 10**-shift)
+    if rest:
+        raise ProviderRefused(
+            f"the payment provider cannot charge {amount_minor} minor units of {currency}: it counts fewer decimals"
+        )
+    return amount
 
 
 def _from_stripe(amount: int, currency: str) -> int:
-    """-> minor units. Hundredths that make no whole unit were never asked for by us: a fault, not an amount."""
-    if currency not in HUNDREDTHS:
-        return amount
-    if amount % 100:
-        raise BrokenInvariant(f"the provider reports {amount} hundredths of {currency}, which has no decimals")
-    return amount // 100
+    """-> minor units. What makes no whole unit of ours was never asked for by us: a fault, not an amount."""
+    shift = _shift(currency)
+    if shift <= 0:
+        return amount * 10**-shift
+    amount_minor, rest = divmod(amount, 10**shift)
+    if rest:
+        raise BrokenInvariant(f"the payment provider reports {amount} of {currency}, which is no whole number of minor units")
+    return amount_minor
+
+
+def _shift(currency: str) -> int:
+    """-> how many more decimals Stripe counts than the rest of Doorman does (ISK and HUF 2, most 0)."""
+    stripe_decimals = 0 if currency in NO_DECIMALS else 3 if currency in THREE_DECIMALS else 2
+    return stripe_decimals - exponent(currency)

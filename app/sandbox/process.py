@@ -21,6 +21,7 @@ from app.sandbox.http import Application, Protocol
 
 STOP_SECONDS = 1
 LISTEN_BACKLOG = 2048
+KEEP_ALIVE_SECONDS = 60  # longer than callers keep a connection: none is closed just as it is used again
 TOKEN_BYTES = 24
 
 
@@ -81,6 +82,7 @@ def serve(application: Application, bound: socket.socket, url: str, beside: Call
         server_header=False,
         proxy_headers=False,
         backlog=LISTEN_BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     with contextlib.suppress(KeyboardInterrupt):

@@ -4,6 +4,8 @@ import httpx
 import pytest
 import stripe
 
+from tests.sandboxes import PROVIDER, Sandbox
+
 INTENT = {"amount": "4900", "currency": "eur"}
 
 
@@ -218,3 +220,18 @@ def test_a_faulty_script_is_refused_whole(sandbox, script):
 
 def test_a_script_that_is_no_json_is_refused(sandbox):
     assert httpx.post(f"{sandbox.url}/sandbox/script", content=b"{", headers=sandbox.bearer).status_code == 400
+
+
+async def test_a_seed_makes_the_declines_repeat(tmp_path):
+    assert await declines(tmp_path / "a", "7") == await declines(tmp_path / "b", "7")
+
+
+async def declines(folder, seed: str) -> list[int]:
+    """-> the answers to twenty payments by a good card at a fresh sandbox that declines half of them."""
+    sandbox = Sandbox(PROVIDER, folder, SANDBOX_SEED=seed, SANDBOX_DECLINE_RATE="0.5")
+    form = INTENT | {"confirm": "true", "payment_method": "pm_card_visa"}
+    async with httpx.AsyncClient(base_url=sandbox.url, headers=sandbox.bearer) as client:
+        answers = [(await client.post("/v1/payment_intents", data=form)).status_code for _ in range(20)]
+    sandbox.stops()
+    assert set(answers) == {200, 402}
+    return answers

@@ -1,13 +1,16 @@
 """The sandbox provider is killed at every interesting moment, and its store tells the truth afterwards."""
 
 import asyncio
+import signal
+import subprocess
+import sys
 
 import httpx
 import pytest
 
 from app.errors import ProviderSilent
 from app.payments import OutcomeKind
-from tests.sandboxes import seen
+from tests.sandboxes import PROVIDER, ROOT, seen
 
 RETURN_URL = "https://shop.example/orders/1"
 
@@ -96,3 +99,20 @@ async def in_flight(sandbox, order, intent) -> None:
                 continue  # this call itself is the one in flight now, which is as good
             if response.status_code == 409:
                 return
+
+
+def test_a_port_in_use_is_one_clear_sentence(mortal, tmp_path):
+    port = mortal.url.rpartition(":")[2]
+    arguments = ["--host", "127.0.0.1", "--port", port, "--data", tmp_path / "other", "--token-file", tmp_path / "other-token"]
+    second = subprocess.run([sys.executable, "-m", PROVIDER, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=20)
+    assert (second.returncode, second.stdout) == (1, "")
+    assert second.stderr.strip() == f"cannot listen on 127.0.0.1 port {port}: Address already in use"
+
+
+def test_ctrl_c_ends_it_without_a_trace(tmp_path):
+    arguments = ["--data", tmp_path, "--token-file", tmp_path / "token"]
+    process = subprocess.Popen([sys.executable, "-m", PROVIDER, *arguments], cwd=ROOT, stdout=-1, stderr=-1, text=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (0, "")

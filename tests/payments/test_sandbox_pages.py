@@ -104,3 +104,12 @@ async def test_an_unknown_payment_and_an_unknown_decision_are_refused(sandbox, a
     assert (await browser.post(url, data={"decision": "maybe"})).status_code == 400
     assert (await browser.post(url, content=b"\xff")).status_code == 400
     assert sandbox.row_of(intent)["captured"] == 0
+
+
+async def test_the_ledger_is_a_page_too_and_shows_hostile_text_as_text(sandbox, api, browser):
+    await api.post(
+        "/v1/payment_intents", data={"amount": "4900", "currency": "eur", "metadata[order]": "<script>alert(1)</script>"}
+    )
+    text = (await browser.get(sandbox.url)).text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert {"table", "th"} <= Page(text).tags and "script" not in Page(text).tags

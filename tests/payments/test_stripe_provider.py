@@ -44,10 +44,11 @@ async def test_the_provider_sees_and_refunds_minor_units_as_they_are(provider, s
     )
 
 
-async def test_a_currency_that_stripe_counts_in_hundredths_keeps_its_amount_on_our_side(provider, sandbox, order):
-    intent = await intent_for(provider, order, 800, "ISK")
+@pytest.mark.parametrize("currency", ["ISK", "HUF", "UGX"])
+async def test_a_currency_that_stripe_alone_counts_in_hundredths_keeps_its_amount_on_our_side(provider, sandbox, order, currency):
+    intent = await intent_for(provider, order, 800, currency)
     outcome = await provider.confirm(order, 1, intent, "pm_card_visa", RETURN_URL)
-    assert (outcome.amount_minor, outcome.currency) == (800, "ISK")
+    assert (outcome.amount_minor, outcome.currency) == (800, currency)
     await provider.refund(order, "seller", intent, 300)
     assert (sandbox.row_of(intent)["captured"], sandbox.row_of(intent)["refunded"]) == (80_000, 30_000)
 

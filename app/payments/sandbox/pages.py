@@ -13,6 +13,7 @@ from app.payments.sandbox.objects import AUTHENTICATION_PATH
 from app.sandbox.http import Reply, Request, html_reply
 from app.sandbox.store import Store
 
+LEDGER_ROWS_MAX = 200
 TITLES = {"succeeded": "Payment complete", "canceled": "Payment cancelled"}
 _STYLE = """
 :root { color-scheme: light dark; font: 1.125rem/1.5 system-ui, sans-serif; }
@@ -26,7 +27,8 @@ button:focus-visible, a:focus-visible { outline: 3px solid #2563eb; outline-offs
 small { opacity: .75; }
 table { border-collapse: collapse; font-size: .95rem; inline-size: 100%; }
 th, td { text-align: start; padding: .35rem .75rem .35rem 0; border-block-end: 1px solid #8884; }
-td.n { font-variant-numeric: tabular-nums; }
+td { font-variant-numeric: tabular-nums; }
+div.wide { overflow-x: auto; }
 """
 
 
@@ -39,7 +41,20 @@ class Pages:
         return [
             ("GET", AUTHENTICATION_PATH + "{name}", self._ask),
             ("POST", AUTHENTICATION_PATH + "{name}", self._decide),
+            ("GET", "/", self._ledger),
         ]
+
+    async def _ledger(self, request: Request) -> Reply:
+        rows = self._bank.ledger()
+        if not rows:
+            return _page("Ledger", "<p>No payment has been asked for yet.</p>")
+        head = "".join(f'<th scope="col">{escape(name.replace("_", " "))}</th>' for name in rows[0])
+        newest = rows[: -LEDGER_ROWS_MAX - 1 : -1]
+        lines = "".join(f"<tr>{''.join(f'<td>{escape(str(value))}</td>' for value in row.values())}</tr>" for row in newest)
+        shown = f"<p>{len(newest)} of {len(rows)} payments, newest first. Amounts are minor units.</p>"
+        return _page(
+            "Ledger", f'{shown}<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
+        )
 
     async def _ask(self, request: Request, name: str) -> Reply:
         try:
