@@ -20,6 +20,7 @@ RELOAD_SECONDS = 30.0
 UNKNOWN_SECONDS = 1.0
 UNKNOWN_MAX = 10_000
 SLUG_CHARACTERS_MAX = 64
+DROP_ID_MAX = 2**31 - 1  # the ledger's integer; an order id that a stranger made up may name a larger one
 
 log = structlog.get_logger("catalogue")
 
@@ -61,7 +62,10 @@ class Catalogue:
         return await asyncio.shield(task)  # one asker's hanging up is not the others' problem
 
     async def find_by_id(self, drop_id: int) -> Drop | None:
-        return self._by_id.get(drop_id) or await self.refresh(drop_id)
+        """-> the drop; asks the ledger for an id that is not known, unless no drop could have it."""
+        if drop_id in self._by_id or not 1 <= drop_id <= DROP_ID_MAX:
+            return self._by_id.get(drop_id)
+        return await self.refresh(drop_id)
 
     async def _look_up(self, slug: str) -> Drop | None:
         drop = await self.ledger.drop_by_slug(slug)
