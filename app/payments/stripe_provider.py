@@ -19,13 +19,11 @@ import stripe
 
 from app.domain.money import exponent
 from app.errors import BrokenInvariant, ProviderRefused, ProviderSilent
+from app.payments.currencies import stripe_decimals
 from app.payments.protocol import Outcome, OutcomeKind
 
 CONNECTIONS_MAX = 64
 FOUND_MAX = 100
-# docs.stripe.com/currencies: zero-decimal and three-decimal currencies of charges; UGX and ISK are named there as special cases.
-NO_DECIMALS = frozenset("BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split())
-THREE_DECIMALS = frozenset("BHD JOD KWD OMR TND".split())
 REFUSED_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 413, 422})
 UNEXPECTED_STATE = "payment_intent_unexpected_state"
 NOT_REFUNDED = frozenset({"failed", "canceled"})
@@ -213,5 +211,4 @@ def _from_stripe(amount: int, currency: str) -> int:
 
 def _shift(currency: str) -> int:
     """-> how many more decimals Stripe counts than the rest of Doorman does (ISK and HUF 2, most 0)."""
-    stripe_decimals = 0 if currency in NO_DECIMALS else 3 if currency in THREE_DECIMALS else 2
-    return stripe_decimals - exponent(currency)
+    return stripe_decimals(currency) - exponent(currency)

@@ -45,7 +45,9 @@ async def asked(provider, order):
 
 async def test_completing_it_captures_and_leads_back_to_the_shop(provider, sandbox, asked, browser):
     intent, url = asked
-    page = Page((await browser.get(url)).text)
+    text = (await browser.get(url)).text
+    page = Page(text)
+    assert "EUR 49.00" in text
     assert page.buttons == {"complete": "decision", "fail": "decision"}
     assert (page.form["method"], page.language, "script" in page.tags) == ("post", "en", False)
     done = Page((await browser.post(url, data={"decision": "complete"})).text)

@@ -4,9 +4,11 @@ Plain HTML that works without a script, with a keyboard and read aloud. The auth
 is the buyer's bank, and money that moves while the provider's replies are lost is the very case to rehearse.
 """
 
+from decimal import Decimal
 from html import escape
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from app.payments.currencies import stripe_decimals
 from app.payments.sandbox.bank import Bank
 from app.payments.sandbox.faults import Fault
 from app.payments.sandbox.objects import AUTHENTICATION_PATH
@@ -17,7 +19,9 @@ LEDGER_ROWS_MAX = 200
 TITLES = {"succeeded": "Payment complete", "canceled": "Payment cancelled"}
 _STYLE = """
 :root { color-scheme: light dark; font: 1.125rem/1.5 system-ui, sans-serif; }
-body { max-inline-size: 38rem; margin: 10vh auto; padding-inline: 1.25rem; }
+body { margin: 10vh auto; padding-inline: 1.25rem; }
+main { max-inline-size: 38rem; margin-inline: auto; }
+main:has(table) { max-inline-size: 70rem; }
 h1 { font-size: 1.6rem; line-height: 1.2; }
 p.amount { font-size: 2rem; font-variant-numeric: tabular-nums; margin-block: 1rem; }
 button, a.back { font: inherit; display: inline-block; padding: .7rem 1.2rem; margin: 0 .5rem .5rem 0; border-radius: .5rem;
@@ -63,11 +67,11 @@ class Pages:
             return _page("Payment not found", "<p>This bank knows no such payment.</p>", 404)
         if intent["status"] != "requires_action":
             return self._result(name)
-        amount = f"{intent['amount']} minor units of {intent['currency'].upper()}"
+        amount = _money(intent["amount"], intent["currency"].upper())
         return _page(
             "Confirm your payment",
             f"""<p>Your bank asks whether it is you who pays:</p>
-<p class="amount">{escape(amount)}</p>
+<p class="amount">{amount}</p>
 <form method="post"><button class="yes" name="decision" value="complete">Complete authentication</button>
 <button name="decision" value="fail">Fail authentication</button></form>
 <p><small>This is the sandbox provider's bank. No money moves.</small></p>""",
@@ -98,6 +102,11 @@ class Pages:
             url = _with_query(row["return_url"], told)
             back = f'<p><a class="back" href="{escape(url)}">Back to the shop</a></p>'
         return _page(title, f"<p>{'Your bank has confirmed the payment.' if done else 'The payment was not made.'}</p>{back}")
+
+
+def _money(amount: int, currency: str) -> str:
+    """4900, 'EUR' -> 'EUR 49.00'."""
+    return f"{currency} {Decimal(amount).scaleb(-stripe_decimals(currency)):,f}"
 
 
 def _with_query(url: str, more: dict[str, str]) -> str:
