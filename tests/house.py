@@ -15,6 +15,8 @@ from pathlib import Path
 
 import httpx
 
+from app.bench.crowd import Ask, Crowd, Tally
+
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 40.0
@@ -59,7 +61,8 @@ class House:
     def start(self) -> None:
         log = (self.data / "up.log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "app.cli", "up", "--port", str(self.port), "--data", self.data, "--web", str(self.web), "--no-demo"],
+            [sys.executable, "-m", "app.cli", "up", "--port", str(self.port), "--data", self.data, "--web", str(self.web),
+             "--no-demo"],
             cwd=ROOT, env=self.environment, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
         log.close()
@@ -187,3 +190,18 @@ class Shopper:
             if time.monotonic() > give_up_at:
                 raise AssertionError(f"order {order} is {seen}, expected {states}\n{self.house.log()}")
             await asyncio.sleep(0.1)
+
+
+async def everyone_buys(house: House, slug: str, cookies: list[str], *, key: str = "k", variant: str = "", connections: int = 200) -> Tally:
+    """Everyone presses Buy once, over keep-alive connections -> every answer accounted for."""
+    body = f"key={key}" + (f"&variant={variant}" if variant else "")
+    ask = Ask(url=f"{house.url}/drops/{slug}/buy", buyers=len(cookies), cookies=cookies, body=body, keep_bodies=True)
+    return await Crowd(ask, connections).play()
+
+
+async def everyone_pays(house: House, orders: list[tuple[str, str]], method: str = "pm_card_visa") -> Tally:
+    """`orders`: (cookie, order) pairs; everyone submits a payment once."""
+    cookies, ids = zip(*orders, strict=True)
+    paths = [f"/orders/{order}/pay" for order in ids]
+    ask = Ask(url=house.url, buyers=len(ids), cookies=cookies, paths=paths, body=f"payment_method={method}")
+    return await Crowd(ask, 100).play()

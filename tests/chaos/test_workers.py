@@ -1,23 +1,28 @@
 """Workers killed at every moment, queues starved: one capture, one outcome (A08)."""
 
 import asyncio
+import json
 import os
 import signal
+import time
 
 import pytest
 
-from tests.house import Shopper
+from tests.house import Shopper, everyone_buys, everyone_pays
 
 pytestmark = pytest.mark.slow
 
 
 async def held(house, slug, count, *more):
-    """-> (shopper, order) pairs of a fresh drop whose units are all held and recorded."""
+    """-> (cookie, order) pairs of a fresh drop whose units are all held and recorded."""
     house.opens_drop(slug, count, *more)
-    shoppers = [Shopper(house, cookie) for cookie in house.shoppers(count)]
-    answers = await asyncio.gather(*(shopper.buys(slug) for shopper in shoppers))
-    pairs = [(shopper, answer.json()["order"]) for shopper, answer in zip(shoppers, answers, strict=True)]
-    await asyncio.gather(*(shopper.sees(order, "PENDING_PAYMENT") for shopper, order in pairs))
+    cookies = house.shoppers(count)
+    tally = await everyone_buys(house, slug, cookies)
+    assert tally.statuses == {201: count}, tally.odd
+    pairs = [(cookies[buyer], json.loads(body)["order"]) for buyer, body in tally.bodies.items()]
+    give_up_at = time.monotonic() + 10
+    while house.books(slug)["held"] < count:
+        assert time.monotonic() < give_up_at, "never recorded"
     return pairs
 
 
@@ -29,7 +34,8 @@ def captures(house, orders):
 
 @pytest.mark.parametrize("moment", ["before-the-charge", "during-the-charge", "reply-lost"])
 async def test_a_worker_killed_around_a_charge_charges_once(house, moment):
-    [(shopper, order)] = await held(house, f"kill-{moment}", 1)
+    [(cookie, order)] = await held(house, f"kill-{moment}", 1)
+    shopper = Shopper(house, cookie)
     worker = house.parts()["worker"][0]
     match moment:
         case "before-the-charge":
@@ -60,8 +66,8 @@ async def test_a_recorder_killed_under_load_loses_no_reservation(house):
             os.kill(house.parts()["recorder"][0], signal.SIGKILL)
             await asyncio.sleep(0.5)
 
-    answers = await asyncio.gather(kills(), *(Shopper(house, cookie).buys("recorder") for cookie in cookies))
-    assert {answer.status_code for answer in answers[1:]} == {201}
+    _, tally = await asyncio.gather(kills(), everyone_buys(house, "recorder", cookies, connections=2))
+    assert tally.statuses == {201: 300}, tally.odd
     books = house.books_at_rest("recorder")
     assert (books["held"], books["refused"], books["gate_left"]) == (300, 0, 0)
 
@@ -71,8 +77,7 @@ async def test_four_hundred_payments_starved_past_the_sweep_charge_nobody(house)
     worker = house.parts()["worker"][0]
     os.kill(worker, signal.SIGSTOP)
     try:
-        submitted = await asyncio.gather(*(shopper.pays(order) for shopper, order in pairs))
-        assert {answer.status_code for answer in submitted} == {202}
+        assert (await everyone_pays(house, pairs)).statuses == {202: 400}
         books = house.books_at_rest("starved")
         assert (books["gate_left"], books["paid"], books["held"]) == (400, 0, 0)
     finally:
@@ -84,7 +89,8 @@ async def test_four_hundred_payments_starved_past_the_sweep_charge_nobody(house)
 
 
 async def test_a_provider_outage_neither_sells_nor_frees_the_unit(house):
-    [(shopper, order)] = await held(house, "outage", 1, "--hold", "3")
+    [(cookie, order)] = await held(house, "outage", 1, "--hold", "3")
+    shopper = Shopper(house, cookie)
     house.script(drop_after_capture=1)
     await shopper.pays(order)
     await asyncio.sleep(0.2)
