@@ -131,24 +131,23 @@ def _check_ours(data: Path, programs: Path, account: pwd.struct_passwd | None) -
 def _await_predecessor(data: Path) -> None:
     """Wait for the end of a server whose parent was killed; end an orphan; refuse a folder that a living server serves.
 
-    `postmaster.pid` names the process. PostgreSQL itself removes a stale one after its own checks; only where the number now
-    belongs to another program, which it would mistake for a living server, it is removed here.
+    `postmaster.pid` names the process. PostgreSQL takes any process of that number for a living server, also another program or a
+    dead one that nobody has reaped, so the file goes when the server is gone. Memory that its last processes still use is found by
+    PostgreSQL without the file: see SHARED_MEMORY_IN_USE.
     """
     try:
         pid = int((data / "postmaster.pid").read_text().splitlines()[0])
     except (OSError, ValueError, IndexError):
         return
     started = started_at(pid)
-    if started is None:
-        return
-    if not _is_server(pid, data):
-        (data / "postmaster.pid").unlink(missing_ok=True)
-    elif not wait_gone(pid, started, PREDECESSOR_SECONDS):
+    alive = started is not None and _is_server(pid, data)
+    if alive and not wait_gone(pid, started, PREDECESSOR_SECONDS):
         if sys.platform == "linux":  # its parent lives, or the kernel would have ended it
             raise StartFailed(f"The database folder {data} is already served by process {pid}; stop that one first")
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGQUIT)
         wait_gone(pid, started, PREDECESSOR_SECONDS)
+    (data / "postmaster.pid").unlink(missing_ok=True)
 
 
 def _is_server(pid: int, data: Path) -> bool:
