@@ -19,8 +19,9 @@ WAITING_SECONDS_MAX = 10.0
 
 
 class Scene:
-    def __init__(self, ledger: Ledger, hand: asyncpg.Connection, shop_id: int):
-        self.ledger, self.hand, self.shop_id = ledger, hand, shop_id
+    def __init__(self, ledger: Ledger, hand: asyncpg.Connection, dsn: str, shop_id: int):
+        """`hand`: a connection of the test's own, for what no method of the ledger does."""
+        self.ledger, self.hand, self.dsn, self.shop_id = ledger, hand, dsn, shop_id
         self.drop: Drop | None = None
 
     async def publish(self, *variants: tuple[str, int], **changes) -> Drop:
@@ -121,25 +122,23 @@ class Scene:
     @contextlib.asynccontextmanager
     async def locked(self, statement: str, *values, waiting: int):
         """Hold the locks of `statement` while the block starts its work, until `waiting` sessions queue for them."""
-        other = await asyncpg.connect(self.hand_dsn)
+        other = await asyncpg.connect(self.dsn)
         transaction = other.transaction()
         await transaction.start()
         await other.fetch(statement, *values)
         try:
             yield
-            await self._until_waiting(waiting)
+            await self.until_waiting(waiting)
         finally:
             await transaction.rollback()
             await other.close()
 
-    async def _until_waiting(self, sessions: int) -> None:
+    async def until_waiting(self, sessions: int) -> None:
         async with asyncio.timeout(WAITING_SECONDS_MAX):
             while await self.hand.fetchval(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
             ) < sessions:
                 await asyncio.sleep(0.002)
-
-    hand_dsn: str = ""
 
 
 def intent_of(order_id: UUID) -> str:
