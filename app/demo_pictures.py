@@ -47,8 +47,12 @@ def lamp() -> Image.Image:
     glow(picture, (590, 1215), 560, "#ff9d45", 0.55, squash=0.20)
     shadow(picture, ellipse((640, 1234), 420, 34), 26, 0.75)
 
-    shell = smooth([(396, 1180), (404, 980), (436, 800), (500, 664), (585, 588), (700, 520), (758, 504), (812, 546), (812, 1180)], tension=0.32)
-    shaded(picture, shell, [(0, "#0f0806"), (0.10, "#5b3018"), (0.16, "#241109"), (0.80, "#140a07"), (0.93, "#4a2612"), (1, "#0d0605")])
+    shell = smooth(
+        [(396, 1180), (404, 980), (436, 800), (500, 664), (585, 588), (700, 520), (758, 504), (812, 546), (812, 1180)], tension=0.32
+    )
+    shaded(
+        picture, shell, [(0, "#0f0806"), (0.10, "#5b3018"), (0.16, "#241109"), (0.80, "#140a07"), (0.93, "#4a2612"), (1, "#0d0605")]
+    )
     shine(picture, [(416, 1150), (424, 980), (456, 812), (516, 688), (596, 612), (702, 544)], 7, "#ffb36b", 0.75, 5)
     shine(picture, [(800, 1170), (800, 600)], 5, "#ff9b52", 0.45, 4)
 
@@ -101,7 +105,10 @@ def moka() -> Image.Image:
     knob = smooth([(546, 458), (532, 424), (556, 392), (620, 392), (644, 424), (630, 458)], tension=0.3)
     shaded(picture, knob, [(0, "#1c1a18"), (0.35, "#5a544d"), (1, "#0a0908")])
 
-    handle = smooth([(784, 560), (962, 548), (1000, 604), (956, 800), (914, 1010), (862, 1018), (846, 980), (888, 800), (904, 650), (790, 640)], tension=0.22)
+    handle = smooth(
+        [(784, 560), (962, 548), (1000, 604), (956, 800), (914, 1010), (862, 1018), (846, 980), (888, 800), (904, 650), (790, 640)],
+        tension=0.22,
+    )
     shaded(picture, handle, [(0, "#2a2622"), (0.5, "#141210"), (0.75, "#57504a"), (1, "#0b0a09")])
     shine(picture, [(930, 584), (954, 616), (922, 790), (884, 970)], 9, "#d9cfc4", 0.5, 7)
     valve = ellipse((470, 1052), 22, 22)
@@ -130,7 +137,12 @@ def carafe() -> Image.Image:
     behind = picture.filter(ImageFilter.GaussianBlur(16 * SCALE)).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     picture.paste(behind, mask=glass.point(lambda value: value * 72 // 100))
     lay(picture, glass, "#3a2a33", 0.42)
-    shaded(picture, glass, [(0, "#120c12"), (0.07, "#4b3a44"), (0.22, "#7d6670"), (0.55, "#5a4650"), (0.9, "#2c2028"), (1, "#0e090d")], 0.55)
+    shaded(
+        picture,
+        glass,
+        [(0, "#120c12"), (0.07, "#4b3a44"), (0.22, "#7d6670"), (0.55, "#5a4650"), (0.9, "#2c2028"), (1, "#0e090d")],
+        0.55,
+    )
 
     wine = ImageChops.multiply(glass, mask_of([(0, 930), (WIDTH, 930), (WIDTH, HEIGHT), (0, HEIGHT)]))
     shaded(picture, wine, [(0, "#4e1118"), (0.3, "#9a2b26"), (0.62, "#d8613a"), (0.85, "#8c231f"), (1, "#390a10")], 0.86)
@@ -145,7 +157,9 @@ def carafe() -> Image.Image:
     shine(picture, [(430, 1234), (520, 1250), (700, 1250), (786, 1232)], 8, "#ffe6cf", 0.6, 5)
     lip = ImageChops.subtract(ellipse((604, 470), 92, 20), ellipse((604, 472), 76, 13))
     lay(picture, lip, "#fff2e4", 0.85)
-    stopper = smooth([(566, 472), (560, 414), (528, 370), (548, 322), (604, 306), (660, 322), (680, 370), (648, 414), (642, 472)], tension=0.3)
+    stopper = smooth(
+        [(566, 472), (560, 414), (528, 370), (548, 322), (604, 306), (660, 322), (680, 370), (648, 414), (642, 472)], tension=0.3
+    )
     shaded(picture, stopper, [(0, "#5f3d22"), (0.3, "#d6a56b"), (0.6, "#b47a45"), (1, "#4a2d18")])
     shine(picture, [(572, 334), (556, 372), (582, 416)], 9, "#ffe7c4", 0.6, 6)
     return picture
@@ -233,7 +247,9 @@ def lay(picture: Image.Image, mask: Image.Image, colour: str, strength: float) -
     picture.paste(rgb(colour), mask=mask.point(lambda value: round(value * strength)))
 
 
-def shaded(picture: Image.Image, mask: Image.Image, stops: Sequence[tuple[float, str]], strength: float = 1, across: bool = True) -> None:
+def shaded(
+    picture: Image.Image, mask: Image.Image, stops: Sequence[tuple[float, str]], strength: float = 1, across: bool = True
+) -> None:
     """Fill a shape with a gradient that spans the shape itself."""
     box = mask.getbbox()
     part = mask.crop(box)
@@ -242,14 +258,21 @@ def shaded(picture: Image.Image, mask: Image.Image, stops: Sequence[tuple[float,
 
 
 def glow(
-    picture: Image.Image, centre: Point, radius: float, colour: str, strength: float, squash: float = 1, inside: Image.Image | None = None
+    picture: Image.Image,
+    centre: Point,
+    radius: float,
+    colour: str,
+    strength: float,
+    squash: float = 1,
+    inside: Image.Image | None = None,
 ) -> None:
     """Light (or dark) that falls off around a point, softly and to nothing."""
     reach = (round(radius * 2 * SCALE), round(radius * 2 * squash * SCALE))
     fall = Image.radial_gradient("L").point(lambda value: round(255 * strength * max(0.0, 1 - value / 181) ** 1.7))
     mask = blank()
     mask.paste(
-        fall.resize(reach, Image.Resampling.BICUBIC), (round(centre[0] * SCALE - reach[0] / 2), round(centre[1] * SCALE - reach[1] / 2))
+        fall.resize(reach, Image.Resampling.BICUBIC),
+        (round(centre[0] * SCALE - reach[0] / 2), round(centre[1] * SCALE - reach[1] / 2)),
     )
     picture.paste(rgb(colour), mask=mask if inside is None else ImageChops.multiply(mask, inside))
 
@@ -258,7 +281,9 @@ def shadow(picture: Image.Image, mask: Image.Image, blur: float, strength: float
     lay(picture, mask.filter(ImageFilter.GaussianBlur(blur * SCALE)), "#0a0303", strength)
 
 
-def line(picture: Image.Image, points: Sequence[Point], width: float, colour: str, strength: float, inside: Image.Image | None = None) -> None:
+def line(
+    picture: Image.Image, points: Sequence[Point], width: float, colour: str, strength: float, inside: Image.Image | None = None
+) -> None:
     mask = blank()
     ImageDraw.Draw(mask).line(scaled(points), fill=255, width=round(width * SCALE), joint="curve")
     lay(picture, mask if inside is None else ImageChops.multiply(mask, inside), colour, strength)
@@ -273,14 +298,20 @@ def shine(picture: Image.Image, points: Sequence[Point], width: float, colour: s
         half = width / 2 * math.sin(math.pi * (index + 0.5) / len(path)) ** 0.5 * SCALE
         pen.ellipse((x * SCALE - half, y * SCALE - half, x * SCALE + half, y * SCALE + half), fill=255)
         if index:
-            pen.line([(path[index - 1][0] * SCALE, path[index - 1][1] * SCALE), (x * SCALE, y * SCALE)], fill=255, width=max(1, round(half * 2)))
+            pen.line(
+                [(path[index - 1][0] * SCALE, path[index - 1][1] * SCALE), (x * SCALE, y * SCALE)],
+                fill=255,
+                width=max(1, round(half * 2)),
+            )
     lay(picture, mask.filter(ImageFilter.GaussianBlur(blur * SCALE / 2)), colour, strength)
 
 
 def ring(picture: Image.Image, centre: Point, radius: float, colour: str, strength: float) -> None:
     mask = blank()
     x, y = centre
-    ImageDraw.Draw(mask).ellipse(scaled([(x - radius, y - radius), (x + radius, y + radius)]), outline=255, width=round(1.5 * SCALE))
+    ImageDraw.Draw(mask).ellipse(
+        scaled([(x - radius, y - radius), (x + radius, y + radius)]), outline=255, width=round(1.5 * SCALE)
+    )
     lay(picture, mask, colour, strength)
 
 
