@@ -1,6 +1,7 @@
 """Money is a whole number of minor units and an ISO 4217 code; never a float."""
 
-from decimal import Decimal, InvalidOperation
+import re
+from decimal import Decimal
 
 from babel.core import get_global
 from babel.numbers import format_currency
@@ -8,6 +9,8 @@ from babel.numbers import format_currency
 from app.errors import BadInput
 
 AMOUNT_MINOR_MAX = 99_999_999  # Stripe's own bound for most currencies: eight digits
+
+_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")  # no exponent: Decimal would take 1e999999 and overflow later
 
 
 def exponent(currency: str) -> int:
@@ -21,12 +24,9 @@ def exponent(currency: str) -> int:
 def parse_minor(text: str, currency: str) -> int:
     """'49.00', 'EUR' -> 4900. BadInput for a negative, too precise, too large or non-decimal amount."""
     decimals = exponent(currency)
-    try:
-        amount = Decimal(text)
-    except InvalidOperation as error:
-        raise BadInput(f"{text!r} is not an amount such as 49.00", field="price") from error
-    if not amount.is_finite() or amount < 0:
+    if not _AMOUNT.fullmatch(text.strip()):
         raise BadInput(f"{text!r} is not an amount such as 49.00", field="price")
+    amount = Decimal(text.strip())
     minor = amount.scaleb(decimals)
     if minor != minor.to_integral_value():
         raise BadInput(f"{currency} has {decimals} decimals, {text!r} has more", field="price")

@@ -1,0 +1,74 @@
+from decimal import Decimal
+
+import pytest
+
+from app.domain.money import AMOUNT_MINOR_MAX, as_decimal, exponent, format_money, parse_minor
+from app.errors import BadInput
+
+
+@pytest.mark.parametrize(("currency", "decimals"), [("EUR", 2), ("USD", 2), ("JPY", 0), ("KWD", 3)])
+def test_a_currency_has_its_own_decimals(currency, decimals):
+    assert exponent(currency) == decimals
+
+
+@pytest.mark.parametrize("currency", ["", "eur", "EURO", "ZZQ", "E R", "ÉUR", "12E"])
+def test_what_is_no_currency_is_refused(currency):
+    with pytest.raises(BadInput) as caught:
+        exponent(currency)
+    assert caught.value.field == "currency"
+
+
+@pytest.mark.parametrize(
+    ("text", "currency", "minor"),
+    [
+        ("49.00", "EUR", 4900),
+        ("49", "EUR", 4900),
+        ("0.01", "EUR", 1),
+        ("0", "EUR", 0),
+        ("49.0", "EUR", 4900),
+        ("1.10", "EUR", 110),
+        ("1200", "JPY", 1200),
+        ("1200.00", "JPY", 1200),
+        ("1.234", "KWD", 1234),
+        ("999999.99", "EUR", AMOUNT_MINOR_MAX),
+        (" 49.00 ", "EUR", 4900),
+    ],
+)
+def test_an_amount_becomes_minor_units(text, currency, minor):
+    assert parse_minor(text, currency) == minor
+
+
+@pytest.mark.parametrize(
+    ("text", "currency"),
+    [
+        ("-1", "EUR"), ("1.001", "EUR"), ("0.5", "JPY"), ("1.2345", "KWD"), ("1000000.00", "EUR"), ("1e9", "EUR"), ("NaN", "EUR"),
+        ("Infinity", "EUR"), ("", "EUR"), ("4,90", "EUR"), ("€5", "EUR"), ("0x10", "EUR"), ("1e999999", "EUR"), ("1e-999999999", "EUR"),
+        ("1_000", "EUR"), ("٣", "EUR"), ("9" * 5000, "EUR"), (".", "EUR"), ("1.", "EUR"),
+    ],
+)  # fmt: skip
+def test_an_odd_amount_is_refused(text, currency):
+    with pytest.raises(BadInput) as caught:
+        parse_minor(text, currency)
+    assert caught.value.field == "price"
+
+
+@pytest.mark.parametrize(("minor", "currency"), [(0, "EUR"), (1, "EUR"), (4900, "EUR"), (1200, "JPY"), (1234, "KWD")])
+def test_minor_units_survive_the_way_through_text(minor, currency):
+    assert parse_minor(str(as_decimal(minor, currency)), currency) == minor
+
+
+def test_an_amount_is_exact():
+    assert as_decimal(110, "EUR") == Decimal("1.10")
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "locale", "shown"),
+    [
+        (4900, "EUR", "en", "€49.00"),
+        (4900, "EUR", "de", "49,00\xa0€"),
+        (1200, "JPY", "en", "¥1,200"),
+        (1234, "KWD", "en", "KWD1.234"),
+    ],
+)
+def test_money_is_shown_in_the_reader_s_way(minor, currency, locale, shown):
+    assert format_money(minor, currency, locale) == shown
