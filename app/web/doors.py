@@ -30,7 +30,7 @@ from app.web.signing import Signer
 
 PRIVATE = {"cache-control": "private, no-cache", "vary": "Accept, HX-Request-Type, Cookie"}
 NEXT_CHARACTERS_MAX = 512
-HTML = "text/html; charset=utf-8"
+HTML = "text/html"  # Litestar adds the charset
 JSON = "application/json"
 
 

@@ -37,9 +37,7 @@ async def ready(doors: TheseDoors) -> Response:
 async def metrics(call: ThisCall, doors: TheseDoors) -> Response:
     if not may_read_metrics(call, doors):
         raise NotFound("metrics")
-    return Response(
-        doors.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8", headers={"cache-control": "no-store"}
-    )
+    return Response(doors.metrics.text(), media_type="text/plain; version=0.0.4", headers={"cache-control": "no-store"})
 
 
 async def gate_answers(scenes: Scenes) -> None:

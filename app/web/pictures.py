@@ -32,7 +32,5 @@ def show_file(name: FromPath[Path], call: ThisCall) -> Response:
     if not path.is_relative_to(STATIC) or path.suffix not in SUFFIXES or not path.is_file():
         raise NotFound(str(name))
     media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    if media_type.startswith("text/") or media_type == "application/javascript":
-        media_type += "; charset=utf-8"
     cache = FOR_EVER if call.query("v") else A_MINUTE
     return Response(path.read_bytes(), media_type=media_type, headers={"cache-control": cache})

@@ -80,7 +80,8 @@ class Shop:
     async def opens(
         self, *, units=1, limit=1, variants=None, opens_in_seconds=-5.0, closes_in_seconds=None, hold_seconds=600.0
     ) -> Drop:
-        opens_at = clock.now() + timedelta(seconds=opens_in_seconds)
+        now = clock.now().replace(microsecond=0)
+        opens_at = now + timedelta(seconds=opens_in_seconds)
         new = NewDrop(
             shop_id=self.shop_id,
             slug=f"d{uuid4().hex[:20]}",
@@ -88,7 +89,7 @@ class Shop:
             price_minor=4900,
             currency="EUR",
             opens_at=opens_at,
-            closes_at=None if closes_in_seconds is None else clock.now() + timedelta(seconds=closes_in_seconds),
+            closes_at=None if closes_in_seconds is None else now + timedelta(seconds=closes_in_seconds),
             per_person=limit,
             hold_seconds=hold_seconds,
             payment_attempts=3,
