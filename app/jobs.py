@@ -1,7 +1,7 @@
 """Jobs are hints, rows are the work.
 
-Putting a job on the queue never raises and never decides anything: when the queue is gone, `False` comes back and the sweeper finds the
-row. A job's key carries the attempt and the re-enqueue number, so that a dead job never blocks its successor.
+Putting a job on the queue never raises and never decides anything: when the queue is gone, `False` comes back and the sweeper
+finds the row. A job's key carries the attempt and the re-enqueue number, so that a dead job never blocks its successor.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ log = structlog.get_logger("jobs")
 class PatientQueue(RedisQueue):
     """A saq queue whose worker waits while Redis is gone instead of spinning."""
 
-    async def dequeue(self, timeout: float = 0.0, poll_interval: float = 0.0):
+    async def dequeue(self, timeout: float = 0.0, poll_interval: float = 0.0):  # noqa: ASYNC109 (saq's own name)
         try:
             return await super().dequeue(timeout, poll_interval)
         except (RedisError, OSError):

@@ -1,4 +1,5 @@
-"""Stand-ins for the outside world only: the payment provider, the queue and the feed's listeners. Gate and ledger are always real."""
+"""Stand-ins for the outside world only: the payment provider, the queue and the feed's listeners. Gate and ledger are always
+real."""
 
 from collections import Counter
 
@@ -48,7 +49,8 @@ class Died(BaseException):
 
 
 class ScriptedProvider:
-    """A provider in memory with Stripe's rules on keys. `faults[(call, when)]` is raised once, `when` = "before" or "after" the effect."""
+    """A provider in memory with Stripe's rules on keys. `faults[(call, when)]` is raised once, `when` = "before" or "after" the
+    effect."""
 
     def __init__(self):
         self.intents: dict[str, dict] = {}

@@ -98,7 +98,7 @@ class House:
                 os.killpg(self.process.pid, signal.SIGKILL)
             shutil.rmtree(self.data, ignore_errors=True)
 
-    # ---- what others use --------------------------------------------------------------------------------------------------------
+    # ---- what others use -----------------------------------------------------------------------------------------------------
 
     def parts(self) -> dict:
         return json.loads((self.data / "run.json").read_text())
@@ -192,7 +192,9 @@ class Shopper:
             await asyncio.sleep(0.1)
 
 
-async def everyone_buys(house: House, slug: str, cookies: list[str], *, key: str = "k", variant: str = "", connections: int = 200) -> Tally:
+async def everyone_buys(
+    house: House, slug: str, cookies: list[str], *, key: str = "k", variant: str = "", connections: int = 200
+) -> Tally:
     """Everyone presses Buy once, over keep-alive connections -> every answer accounted for."""
     body = f"key={key}" + (f"&variant={variant}" if variant else "")
     ask = Ask(url=f"{house.url}/drops/{slug}/buy", buyers=len(cookies), cookies=cookies, body=body, keep_bodies=True)

@@ -1,7 +1,8 @@
 """The books of a drop: the arithmetic that must hold at any moment (DESIGN section 4).
 
-`total = gate_left + offered + held + processing + paid + withdrawn + returning` and `sold = Σ movements <= total`. Gate and ledger are read
-without a common clock, so the gate is read before and after: only an unmoved gate gives an answer, otherwise we read again.
+`total = gate_left + offered + held + processing + paid + withdrawn + returning` and `sold = Σ movements <= total`. Gate and
+ledger are read without a common clock, so the gate is read before and after: only an unmoved gate gives an answer, otherwise we
+read again.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """The till: one order, one payment intent, never charged twice (R5), never guessed (R6), late money goes back (R7).
 
 Every step is PROTOCOL section 4. No transaction is open during a provider call. A provider that gives no answer leaves the order
-PROCESSING under its claim; after the claim counts as dead another worker takes it over and looks the intent up before anything else.
-A cancelled coroutine (a job's timeout, a stopped worker) is a crash: unknown, never a decline.
+PROCESSING under its claim; after the claim counts as dead another worker takes it over and looks the intent up before anything
+else. A cancelled coroutine (a job's timeout, a stopped worker) is a crash: unknown, never a decline.
 """
 
 from uuid import UUID, uuid4
@@ -42,7 +42,7 @@ class Till:
         self._public_url = public_url
         self._grace, self._claim_dead = grace_seconds, claim_dead_seconds
 
-    # ---- the shopper ----------------------------------------------------------------------------------------------------------
+    # ---- the shopper ---------------------------------------------------------------------------------------------------------
 
     async def submit(self, order_id: UUID, shopper_id: int, payment_method: str) -> Submitted | NotPayable:
         """Note the wish to pay, then ask for the charge. The row is the work: without a queue the sweeper finds it."""
@@ -65,7 +65,7 @@ class Till:
             raise NotFound("no such order")
         return OrderState(order.state)
 
-    # ---- workers ----------------------------------------------------------------------------------------------------------------
+    # ---- workers -------------------------------------------------------------------------------------------------------------
 
     async def charge(self, order_id: UUID, n: int) -> str:
         """Claim attempt `n` and charge it -> a word for the log. `lost`: somebody else has it, or it is over; nobody is charged."""
@@ -85,7 +85,7 @@ class Till:
         return await self._answered(claimed, token, self._look_first(claimed, token))
 
     async def give_back(self, order_id: UUID, to: OrderState, reason: Refusal, *, shopper_id: int | None = None) -> str:
-        """Claim an order that has payment attempts, cancel its intent, return the unit. `lost`: not due, or somebody else acts on it."""
+        """Claim an order that has payment attempts, cancel its intent, return the unit. `lost`: not due, or another has it."""
         token = uuid4()
         claimed = await self._ledger.claim_give_back(
             order_id, token, to=to, reason=reason, shopper_id=shopper_id, grace_seconds=self._grace
@@ -123,7 +123,7 @@ class Till:
         await self._tell(order_id)
         return "refunded"
 
-    # ---- steps under a claim -----------------------------------------------------------------------------------------------------
+    # ---- steps under a claim -------------------------------------------------------------------------------------------------
 
     async def _answered(self, claimed: Claimed, token: UUID, step) -> str:
         """Run a step that talks to the provider; silence leaves the order PROCESSING, its money `unknown`."""

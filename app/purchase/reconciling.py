@@ -1,7 +1,8 @@
 """Reconcile and rebuild are one operation: make the gate equal to the ledger (PROTOCOL section 5).
 
 The gate is never corrected by adding a difference. A mend replaces receipts, buyers, keys and stock in one script, and only if the
-gate has not moved since it was read and its journal was empty; otherwise it starts again later. An empty gate stays shut until then.
+gate has not moved since it was read and its journal was empty; otherwise it starts again later. An empty gate stays shut until
+then.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ class Reconciled(StrEnum):
 
 
 async def reconcile(ledger: Ledger, gate: Gate, feed: Feed, drop_id: int, journal_entries_max: int) -> Reconciled:
-    """Compare one drop's gate with the ledger and mend it where they differ. GateUnreachable / LedgerUnreachable: nothing changed."""
+    """Compare one drop's gate with the ledger, mend it where they differ. GateUnreachable, LedgerUnreachable: nothing changed."""
     snapshot = await gate.snapshot(drop_id)  # the gate first: an order recorded between the two reads is then never lost
     if snapshot is not None and snapshot.journal:
         return Reconciled.RECORDING
@@ -97,7 +98,7 @@ def differences(snapshot: Snapshot, image: Image) -> list[str]:
 
 
 async def rebuild(ledger: Ledger, gate: Gate, feed: Feed, drop_id: int, journal_entries_max: int) -> Reconciled:
-    """Shut the door, let the recorders drain the journal, mend, open again: for a gate too busy to be mended, or on the seller's word."""
+    """Shut the door, let the recorders drain, mend, open again: for a gate too busy to be mended, or on the seller's word."""
     image = await ledger.image(drop_id)
     await gate.set_door(drop_id, Door.NOT_READY, to_ms(image.opens_at), to_ms(image.closes_at) if image.closes_at else None)
     give_up_at = monotonic() + DRAIN_SECONDS_MAX

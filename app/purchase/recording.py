@@ -1,8 +1,8 @@
 """The recorder: journal entries into the ledger, a batch per transaction.
 
 Guarantees: every reservation the gate made becomes an order exactly once, in some state. An entry is acknowledged only after its
-transaction committed; until then it stays pending in the consumer group and any recorder may take it over. Any number of recorders may
-run; ON CONFLICT and the locked stock row make double work harmless.
+transaction committed; until then it stays pending in the consumer group and any recorder may take it over. Any number of
+recorders may run; ON CONFLICT and the locked stock row make double work harmless.
 
 Postgres gone: nothing is acknowledged, the journal grows to its bound, then the gate answers not_ready. Redis gone: the loop waits.
 An entry that cannot be recorded after `TRIES_MAX` tries goes raw into journal_rejects and the books report it.

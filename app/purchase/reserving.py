@@ -1,8 +1,9 @@
 """The counter: where a buyer presses Buy.
 
-Guarantees: a verdict comes from the gate, or, when nothing is left, from this process's own memory of the gate. The memory is at most
-`MEMORY_SECONDS` old, was read in one atomic step together with the set of everyone who was ever granted something, and answers only
-shoppers outside that set: a winner who lost the reply always reaches the gate. A "no" costs no SQL and mostly no Redis.
+Guarantees: a verdict comes from the gate, or, when nothing is left, from this process's own memory of the gate. The memory is
+at most `MEMORY_SECONDS` old, was read in one atomic step together with the set of everyone who was ever granted something, and
+answers only shoppers outside that set: a winner who lost the reply always reaches the gate. A "no" costs no SQL and mostly no
+Redis.
 
 The gate gone: `not_ready`. The caller gone (a cancelled request): the verdict stands at the gate and the same key finds it.
 """
@@ -45,7 +46,7 @@ class Counter:
         self.answers_from_memory = 0
 
     async def buy(self, drop: Drop, buyer: int, variant: Variant, quantity: int, key: str) -> Answer:
-        """-> the verdict for `quantity` units of `variant`, asked by shopper `buyer` under the idempotency key `key` (checked by the caller)."""
+        """-> the verdict for `quantity` units of `variant`, asked by shopper `buyer` under the checked idempotency key `key`."""
         wait = self._pace.wait_seconds(buyer, monotonic())
         if wait:
             return Answer(Verdict.TOO_FAST, retry_after_seconds=wait)
@@ -111,7 +112,8 @@ def nothing_left(peek: Peek) -> bool:
 
 
 class Pace:
-    """A sliding window per shopper in this process's memory. Refused calls do not extend the wait. Bounded by the oldest shoppers."""
+    """A sliding window per shopper in this process's memory. Refused calls do not extend the wait. Bounded by the oldest
+    shoppers."""
 
     def __init__(self, calls_max: int, window_seconds: float):
         self._calls_max, self._window = calls_max, window_seconds

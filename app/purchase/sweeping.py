@@ -1,8 +1,8 @@
 """The sweeper: a plain loop over ledger rows that moves everything that is due.
 
 It enqueues work that talks to the provider, and does it itself when it cannot enqueue or when the queue has not moved it within the
-queue's own retry time. Work of the ledger and the gate alone it always does itself. Redis gone for minutes: holds in every state still
-move. Any number of sweepers may run: every step is a claim.
+queue's own retry time. Work of the ledger and the gate alone it always does itself. Redis gone for minutes: holds in every
+state still move. Any number of sweepers may run: every step is a claim.
 """
 
 import asyncio
@@ -29,8 +29,19 @@ log = structlog.get_logger("sweeper")
 
 
 class Sweeper:
-    def __init__(self, *, ledger: Ledger, gate: Gate, feed: Feed, jobs: Jobs, till: Till, sweep_seconds: float, grace_seconds: float,
-                 claim_dead_seconds: float, queue_retry_seconds: float):  # fmt: skip
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        gate: Gate,
+        feed: Feed,
+        jobs: Jobs,
+        till: Till,
+        sweep_seconds: float,
+        grace_seconds: float,
+        claim_dead_seconds: float,
+        queue_retry_seconds: float,
+    ):
         self._ledger, self._gate, self._feed, self._jobs, self._till = ledger, gate, feed, jobs, till
         self._every, self._grace = sweep_seconds, grace_seconds
         self._claim_dead, self._queue_retry = claim_dead_seconds, queue_retry_seconds
@@ -68,7 +79,7 @@ class Sweeper:
         """Wait for the work this sweeper does by hand (graceful stop)."""
         await asyncio.gather(*self._by_hand.values(), return_exceptions=True)
 
-    # ---- ledger and gate alone ---------------------------------------------------------------------------------------------------
+    # ---- ledger and gate alone -----------------------------------------------------------------------------------------------
 
     async def _expire(self) -> None:
         """Overdue holds without a payment attempt."""
@@ -92,7 +103,7 @@ class Sweeper:
         for drop_id in await self._ledger.live_drop_ids():
             await confirm_adjustments(self._ledger, self._gate, self._feed, drop_id)
 
-    # ---- work that talks to the provider --------------------------------------------------------------------------------------------
+    # ---- work that talks to the provider -------------------------------------------------------------------------------------
 
     async def _give_back(self) -> None:
         """Overdue orders with payment attempts. Without an intent nothing was confirmed: no provider call, so it is done here."""

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.house import Shopper, everyone_buys, everyone_pays
+from tests.house import SETTLED_SECONDS_MAX, Shopper, everyone_buys, everyone_pays
 
 pytestmark = pytest.mark.slow
 
@@ -78,8 +78,10 @@ async def test_four_hundred_payments_starved_past_the_sweep_charge_nobody(house)
     os.kill(worker, signal.SIGSTOP)
     try:
         assert (await everyone_pays(house, pairs)).statuses == {202: 400}
-        books = house.books_at_rest("starved")
-        assert (books["gate_left"], books["paid"], books["held"]) == (400, 0, 0)
+        give_up_at = time.monotonic() + SETTLED_SECONDS_MAX
+        while (books := house.books_at_rest("starved"))["gate_left"] < 400:
+            assert time.monotonic() < give_up_at, f"not every overdue hold was swept: {books}"
+        assert (books["paid"], books["held"]) == (0, 0)
     finally:
         os.kill(worker, signal.SIGCONT)
     await asyncio.sleep(3)  # every late job runs now, and must lose its claim

@@ -1,8 +1,8 @@
 """A sale against a plain model, with every step taken apart.
 
 Real gate (Valkey) and real ledger (PostgreSQL). Hypothesis plays shoppers, recorders, sweepers, charge workers, the reconciler and
-the faults of Redis in any order; a worker may die between any two of its steps, a job may be lost or done twice. After every step the
-invariants of PROTOCOL section 6 are checked; at the end everything is restarted, drained, and the books must close.
+the faults of Redis in any order; a worker may die between any two of its steps, a job may be lost or done twice. After every
+step the invariants of PROTOCOL section 6 are checked; at the end everything is restarted, drained, and the books must close.
 
 A failure prints the steps as Python, and the blob that replays them.
 """
@@ -89,7 +89,7 @@ class Sale(RuleBasedStateMachine):
     async def _sql(self, statement, *arguments):
         return await self.connection.execute(statement, *arguments)
 
-    # ---- shoppers ---------------------------------------------------------------------------------------------------------------
+    # ---- shoppers ------------------------------------------------------------------------------------------------------------
 
     @rule(
         buyer=st.integers(0, BUYERS - 1),
@@ -117,7 +117,7 @@ class Sale(RuleBasedStateMachine):
                 f"R10: a granted key heard {answer.verdict}"
             )
 
-    # ---- recorders, step by step ---------------------------------------------------------------------------------------------------
+    # ---- recorders, step by step ---------------------------------------------------------------------------------------------
 
     @rule(worker=st.integers(0, WORKERS - 1), count=st.integers(1, 3))
     def a_recorder_reads(self, worker, count):
@@ -145,7 +145,7 @@ class Sale(RuleBasedStateMachine):
     def a_recorder_dies(self, worker):
         self.readers[worker], self.recorded[worker] = [], []
 
-    # ---- payment, step by step (the provider says yes or no) ---------------------------------------------------------------------
+    # ---- payment, step by step (the provider says yes or no) -----------------------------------------------------------------
 
     @rule(data=st.data())
     def a_shopper_submits_a_payment(self, data):
@@ -191,13 +191,14 @@ class Sale(RuleBasedStateMachine):
             before = settled[0]["state"]
             verdict = self.run(
                 self.ledger.settle_paid(
-                    settled[0]["id"], token=uuid4(), intent_id=f"pi_{settled[0]['id']}", amount_minor=settled[0]["amount_minor"], currency="EUR"
+                    settled[0]["id"], token=uuid4(), intent_id=f"pi_{settled[0]['id']}",
+                    amount_minor=settled[0]["amount_minor"], currency="EUR"
                 )
             ) if captured else self.run(self.ledger.settle_declined(settled[0]["id"], uuid4(), 1, "late"))  # fmt: skip
             assert verdict != "paid"
             assert self.orders()[settled[0]["id"]]["state"] == before
 
-    # ---- sweeper, step by step -----------------------------------------------------------------------------------------------------
+    # ---- sweeper, step by step -----------------------------------------------------------------------------------------------
 
     @rule(data=st.data())
     def a_deadline_passes(self, data):
@@ -245,7 +246,7 @@ class Sale(RuleBasedStateMachine):
         if final:
             self.run(self.gate.release(self.drop.id, data.draw(st.sampled_from(final))))
 
-    # ---- seller --------------------------------------------------------------------------------------------------------------------
+    # ---- seller --------------------------------------------------------------------------------------------------------------
 
     @precondition(lambda self: self.run(self.ledger.drop_by_id(self.drop.id)).units_total < 6)
     @rule(twice=st.booleans())
@@ -262,7 +263,7 @@ class Sale(RuleBasedStateMachine):
             if verdict in ("done", "repeated"):
                 self.run(self.ledger.confirm_adjustment(adjustment.id))
 
-    # ---- reconciler, step by step --------------------------------------------------------------------------------------------------
+    # ---- reconciler, step by step --------------------------------------------------------------------------------------------
 
     @rule()
     def the_reconciler_reads_the_gate(self):
@@ -281,7 +282,7 @@ class Sale(RuleBasedStateMachine):
         if snapshot is None or not agree(snapshot, image):
             self.run(self.gate.mend(self.drop.id, snapshot.stamp if snapshot else None, image))
 
-    # ---- faults of Redis -------------------------------------------------------------------------------------------------------------
+    # ---- faults of Redis -----------------------------------------------------------------------------------------------------
 
     def _keys(self):
         return self.raw.keys(f"{{drop:{self.drop.id}}}:*")
@@ -317,7 +318,7 @@ class Sale(RuleBasedStateMachine):
     def scripts_are_flushed(self):
         self.raw.script_flush()
 
-    # ---- what must hold ----------------------------------------------------------------------------------------------------------------
+    # ---- what must hold ------------------------------------------------------------------------------------------------------
 
     @invariant()
     def the_invariants_hold(self):
