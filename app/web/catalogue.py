@@ -7,7 +7,6 @@ gone, what is known goes on being served as it was.
 """
 
 import asyncio
-from collections.abc import Callable
 
 import structlog
 
@@ -26,11 +25,10 @@ log = structlog.get_logger("catalogue")
 
 
 class Catalogue:
-    """`on_change(drop)` is called for every drop that is new or differs from what was known."""
+    """One per web process."""
 
-    def __init__(self, ledger: Ledger, on_change: Callable[[Drop], None] = lambda drop: None):
+    def __init__(self, ledger: Ledger):
         self.ledger = ledger
-        self.on_change = on_change
         self.loaded = False
         self._by_slug: dict[str, Drop] = {}
         self._by_id: dict[int, Drop] = {}
@@ -115,7 +113,6 @@ class Catalogue:
             self._by_slug.pop(before.slug, None)
         self._by_slug[drop.slug] = self._by_id[drop.id] = drop
         self._unknown.pop(drop.slug, None)
-        self.on_change(drop)
 
 
 def plausible(slug: str) -> bool:

@@ -7,6 +7,7 @@ prefers a process that can sell; the pages of this one go on working as far as t
 
 import asyncio
 import hmac
+import os
 
 from litestar import Response, get
 
@@ -30,7 +31,10 @@ async def alive() -> Response:
 async def ready(doors: TheseDoors) -> Response:
     answers = await asyncio.gather(answers_in_time(doors.ledger.first_shop()), answers_in_time(gate_answers(doors.scenes)))
     parts = {"catalogue": doors.catalogue.loaded, "ledger": answers[0], "gate": answers[1], "feed": not doors.feed.deaf}
-    return document({"ready": all(parts.values()), **parts}, status=200 if all(parts.values()) else 503)
+    answer = {"ready": all(parts.values()), **parts}
+    if not doors.settings.production:
+        answer["pid"] = os.getpid()  # which of several processes on one port answered
+    return document(answer, status=200 if answer["ready"] else 503)
 
 
 @get("/metrics")

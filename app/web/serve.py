@@ -8,9 +8,13 @@ sockets are told to reconnect.
 import argparse
 import asyncio
 import os
+import signal
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
+import uvloop
 
 from app import wiring
 from app.settings import Settings
@@ -23,6 +27,7 @@ BACKLOG_CONNECTIONS = 16_384  # the whole crowd may knock in the same second
 SOCKET_BYTES_MAX = 4096  # one inbound message; the hub judges the finer bound
 SOCKET_QUEUE_MAX = 4
 PING_SECONDS = 20.0
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def main() -> None:
@@ -30,14 +35,8 @@ def main() -> None:
     arguments.add_argument("--host", default="127.0.0.1")
     arguments.add_argument("--port", type=int, default=8000)
     wanted = arguments.parse_args()
-    asyncio_run(serve(Settings.from_environment(), listening_socket(wanted.host, wanted.port)))
-
-
-def asyncio_run(work) -> None:
-    import uvloop
-
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(work)
+        runner.run(serve(Settings.from_environment(), listening_socket(wanted.host, wanted.port)))
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -71,7 +70,22 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        await uvicorn.Server(config).serve(sockets=[listening])
+        await Server(config).serve(sockets=[listening])
+
+
+class Server(uvicorn.Server):
+    """uvicorn's own way raises the signal again after it has stopped, which would end the process before its parts are closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in STOP_SIGNALS:
+                loop.remove_signal_handler(number)
 
 
 if __name__ == "__main__":
