@@ -56,7 +56,15 @@ for values in section() do redis.call('HSET', totals, unpack(values)) end
 for values in section() do redis.call('HSET', stock, unpack(values)) end
 for values in section() do redis.call('HSET', held, unpack(values)) end
 for values in section() do redis.call('HSET', receipts, unpack(values)) end
-for _, buyer in ipairs(redis.call('HKEYS', buyers)) do redis.call('HSET', buyers, buyer, '0') end
+local known = redis.call('HKEYS', buyers)
+for first = 1, #known, CHUNK / 2 do
+  local values = {}
+  for n = first, math.min(first + CHUNK / 2 - 1, #known) do
+    values[#values + 1] = known[n]
+    values[#values + 1] = '0'
+  end
+  redis.call('HSET', buyers, unpack(values))
+end
 for values in section() do redis.call('HSET', buyers, unpack(values)) end
 for values in section() do redis.call('HSET', keys, unpack(values)) end
 for values in section() do redis.call('HSET', places, unpack(values)) end

@@ -11,9 +11,10 @@ by itself.
 """
 
 import asyncio
+import contextlib
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -21,7 +22,7 @@ import hiredis
 
 from app.domain.drops import Door
 from app.domain.verdicts import Answer, Verdict
-from app.errors import BadInput, BrokenInvariant
+from app.errors import BadInput, BrokenInvariant, GateUnreachable
 from app.gate import scripts
 from app.gate.keys import RECORDERS, key
 from app.gate.records import PLACE, Heir, Image, JournalEntry, KeyRecord, Peek, Receipt, Released, Reservation, Snapshot
@@ -29,6 +30,7 @@ from app.gate.wire import ConnectionLost, Wire
 
 STAMP_BYTES = 8
 RETRY_NOT_READY_SECONDS = 2  # longer than a process's memory of "nothing left" lives
+WHOLE_DROP_SECONDS = 20.0  # timeout of a snapshot or a mend: they carry every receipt of the drop
 TAKE_OVER_PAGES_MAX = 100  # XAUTOCLAIM pages walked in search of idle entries
 
 RESERVE_ARGUMENTS = 7
@@ -48,8 +50,8 @@ class Gate:
 
     def __init__(self, wire: Wire, url: str, timeout_seconds: float, name: str):
         self._wire, self._url, self._timeout, self._name = wire, url, timeout_seconds, name
-        self._idle_readers: list[Wire] = []
-        self._readers: set[Wire] = set()
+        self._idle_wires: list[Wire] = []
+        self._side_wires: set[Wire] = set()
 
     @classmethod
     async def open(cls, url: str, *, timeout_seconds: float = 2.0, name: str) -> "Gate":
@@ -58,9 +60,9 @@ class Gate:
         return cls(wire, url, timeout_seconds, name)
 
     async def close(self) -> None:
-        await asyncio.gather(self._wire.close(), *(reader.close() for reader in self._readers))
-        self._readers.clear()
-        self._idle_readers.clear()
+        await asyncio.gather(self._wire.close(), *(wire.close() for wire in self._side_wires))
+        self._side_wires.clear()
+        self._idle_wires.clear()
 
     # ---- the crowd ---------------------------------------------------------------------------------------------------
     async def reserve(self, drop_id: int, reservation: Reservation) -> Answer:
@@ -143,19 +145,11 @@ class Gate:
     # ---- reconcile, rebuild, retire ----------------------------------------------------------------------------------
     async def snapshot(self, drop_id: int) -> Snapshot | None:
         """-> everything the reconciler compares, read at one moment; None: no rules."""
-        reply = await self._ask_twice(scripts.SNAPSHOT, scripts.SNAPSHOT.call(drop_id))
-        if reply is None:
-            return None
-        seconds, microseconds, flat_rules, journal, totals, stock, receipts, adjustments = reply
-        rules = dict(_pairs(flat_rules))
-        return Snapshot(
-            stamp=rules["stamp"], journal=journal, stock=_units(stock),
-            receipts={receipt.order_id: receipt for receipt in (_receipt(order, value) for order, value in _pairs(receipts))},
-            door=Door(rules["door"]), opens_ms=int(rules["opens_ms"]), closes_ms=_optional(rules["closes_ms"]),
-            adjustments=frozenset(map(UUID, adjustments)), time_us=_time_us(seconds, microseconds), totals=_units(totals),
-            per_person=int(rules["per_person"]), hold_ms=int(rules["hold_ms"]), clock_offset_ms=int(rules["clock_offset_ms"]),
-            journal_entries_max=int(rules["journal_entries_max"]),
-        )  # fmt: skip
+        async with self._side_wire() as wire:
+            reply = await wire.call(
+                scripts.SNAPSHOT.call(drop_id), scripts.SNAPSHOT, timeout_seconds=self._timeout + WHOLE_DROP_SECONDS
+            )
+        return None if reply is None else await asyncio.to_thread(_snapshot, reply)
 
     async def mend(self, drop_id: int, expected_stamp: str | None, image: Image) -> Literal["mended", "moved"]:
         """Make the gate equal to the image. `expected_stamp`: of the snapshot taken before the image; None: there were no rules.
@@ -163,12 +157,9 @@ class Gate:
         'moved': something happened since, or the journal is not empty; nothing changed. BrokenInvariant: the image holds more live
         units than its totals.
         """
-        sections = _sections(image, _stamp())
-        arguments = [expected_stamp or "", RECORDERS]
-        for section in sections:
-            arguments.append(len(section))
-            arguments += section
-        return await self._ask(scripts.MEND, drop_id, *arguments)
+        payload = await asyncio.to_thread(_mend_call, drop_id, expected_stamp or "", image)
+        async with self._side_wire() as wire:
+            return await wire.call(payload, scripts.MEND, timeout_seconds=WHOLE_DROP_SECONDS, patient=True)
 
     async def retire(self, drop_id: int, expected_stamp: str) -> Literal["retired", "moved", "absent"]:
         """Delete every key of the drop, if nothing has happened since `expected_stamp` and the journal is empty."""
@@ -184,13 +175,12 @@ class Gate:
         its own; cancelling it loses nothing: what was on its way stays pending and is taken over later.
         """
         drops = {key(drop_id, "journal"): drop_id for drop_id in drop_ids}
-        reader = self._idle_readers.pop() if self._idle_readers else await self._open_reader()
-        try:
+        async with self._side_wire() as wire:
             while drops:
                 words = ["XREADGROUP", "GROUP", RECORDERS, consumer, "COUNT", count, "BLOCK", max(1, block_ms), "STREAMS"]
                 payload = scripts.command(*words, *drops, *(">" for _ in drops))
                 try:
-                    reply = await reader.call(payload, timeout_seconds=self._timeout + block_ms / 1000)
+                    reply = await wire.call(payload, timeout_seconds=self._timeout + block_ms / 1000, patient=True)
                 except hiredis.ReplyError as error:
                     if (missing := _MISSING_GROUP.match(str(error))) and missing[1] in drops:
                         del drops[missing[1]]
@@ -198,16 +188,7 @@ class Gate:
                     if not str(error).startswith(("NOGROUP", "UNBLOCKED")):
                         raise
                     reply = None  # a journal went away while we waited
-                self._idle_readers.append(reader)
                 return [(drops[name], [_entry(entry_id, flat) for entry_id, flat in entries]) for name, entries in reply or ()]
-        except asyncio.CancelledError:
-            self._readers.discard(reader)
-            await reader.close()
-            raise
-        except BaseException:
-            self._idle_readers.append(reader)
-            raise
-        self._idle_readers.append(reader)
         await asyncio.sleep(block_ms / 1000)
         return []
 
@@ -247,10 +228,24 @@ class Gate:
         except ConnectionLost:
             return await self._wire.call(payload, script, patient=True)
 
-    async def _open_reader(self) -> Wire:
-        reader = await Wire.open(self._url, timeout_seconds=self._timeout, name=f"doorman-{self._name}-journal")
-        self._readers.add(reader)
-        return reader
+    @contextlib.asynccontextmanager
+    async def _side_wire(self) -> AsyncIterator[Wire]:
+        """A connection for one call that blocks or carries a whole drop, so that nobody else waits behind it."""
+        if self._idle_wires:
+            wire = self._idle_wires.pop()
+        else:
+            wire = await Wire.open(self._url, timeout_seconds=self._timeout, name=f"doorman-{self._name}-side")
+            self._side_wires.add(wire)
+        try:
+            yield wire
+        except (GateUnreachable, asyncio.CancelledError):  # the call may still be running there
+            self._side_wires.discard(wire)
+            await wire.close()
+            raise
+        except BaseException:
+            self._idle_wires.append(wire)
+            raise
+        self._idle_wires.append(wire)
 
 
 def _stamp() -> str:
@@ -280,6 +275,28 @@ def answer_of(reply: list[str]) -> Answer:
         return Answer(Verdict.ALREADY_YOURS, allowed=int(reply[1]), order_id=UUID(reply[2]) if reply[2] else None)
     opens_ms, now_ms = int(reply[1]), int(reply[2])
     return Answer(Verdict(word), opens_at_ms=opens_ms, retry_after_seconds=-(-(opens_ms - now_ms) // 1000))
+
+
+def _snapshot(reply: list) -> Snapshot:
+    """What snapshot.lua returned -> Snapshot. In a thread, as `_mend_call`: a large drop has a hundred thousand receipts."""
+    seconds, microseconds, flat_rules, journal, totals, stock, receipts, adjustments = reply
+    rules = dict(_pairs(flat_rules))
+    return Snapshot(
+        stamp=rules["stamp"], journal=journal, stock=_units(stock),
+        receipts={receipt.order_id: receipt for receipt in (_receipt(order, value) for order, value in _pairs(receipts))},
+        door=Door(rules["door"]), opens_ms=int(rules["opens_ms"]), closes_ms=_optional(rules["closes_ms"]),
+        adjustments=frozenset(map(UUID, adjustments)), time_us=_time_us(seconds, microseconds), totals=_units(totals),
+        per_person=int(rules["per_person"]), hold_ms=int(rules["hold_ms"]), clock_offset_ms=int(rules["clock_offset_ms"]),
+        journal_entries_max=int(rules["journal_entries_max"]),
+    )  # fmt: skip
+
+
+def _mend_call(drop_id: int, expected_stamp: str, image: Image) -> bytes:
+    arguments = [expected_stamp, RECORDERS]
+    for section in _sections(image, _stamp()):
+        arguments.append(len(section))
+        arguments += section
+    return scripts.MEND.call(drop_id, *arguments)
 
 
 def _sections(image: Image, stamp: str) -> tuple[list, ...]:

@@ -45,10 +45,10 @@ async def test_an_entry_counts_until_it_is_acknowledged_and_acknowledging_twice_
 
 
 async def test_thousands_of_entries_are_acknowledged_in_one_step(gate):
-    await arm(gate, {SMALL: 3000}, journal_entries_max=10_000)
-    await asyncio.gather(*(buy(gate, buyer) for buyer in range(3000)))
-    ((_, entries),) = await gate.read_journal([DROP], "one", 5000, 1)
-    assert len(entries) == 3000
+    await arm(gate, {SMALL: 9000}, journal_entries_max=10_000)
+    await asyncio.gather(*(buy(gate, buyer) for buyer in range(9000)))
+    ((_, entries),) = await gate.read_journal([DROP], "one", 10_000, 1)
+    assert len(entries) == 9000
     await gate.ack(DROP, [entry.entry_id for entry in entries])
     assert await gate.journal_length(DROP) == 0
 

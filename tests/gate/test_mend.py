@@ -166,13 +166,14 @@ async def test_the_receipt_of_an_order_that_is_gone_is_not_loaded_and_its_late_r
     await check_arithmetic(gate, client)
 
 
-async def test_keys_the_gate_knows_survive_a_mend_that_does_not_name_them(gate):
+async def test_keys_the_gate_knows_survive_a_mend_that_does_not_name_them(gate, client):
     await arm(gate)
     first = await buy(gate, 1, key="refused-by-the-ledger")
     await record_all(gate)
     snapshot = await gate.snapshot(DROP)
     await gate.mend(DROP, snapshot.stamp, image())
     assert (await buy(gate, 1, key="refused-by-the-ledger")).order_id == first.order_id
+    await check_arithmetic(gate, client)
 
 
 async def test_the_ledgers_order_wins_over_the_gates_under_one_key(gate):
