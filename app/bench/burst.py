@@ -2,8 +2,7 @@
 
 SQL statements caused by losers are counted by PostgreSQL itself (app/bench/statements.py): every statement that a web process sent
 between the first request and the last answer. Winners cause none either (their orders are written by the recorder), so the lawful
-number is 0 and no attribution is needed. Page views before it have every web process know the drop, as
-they do in any sale.
+number is 0 and no attribution is needed. Page views before it have every web process know the drop, as they do in any sale.
 """
 
 import argparse

@@ -97,6 +97,10 @@ def test_a_right_race_has_no_findings():
     assert race_findings() == []
 
 
+def test_jobs_that_came_twice_and_both_lost_are_right():
+    assert race_findings(late_jobs=405, lost_claims=405) == []
+
+
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
@@ -106,6 +110,7 @@ def test_a_right_race_has_no_findings():
         ({"left_before": 399}, "before the worker went on"),
         ({"lost_claims": 399}, "lost their claim"),
         ({"late_jobs": 399, "lost_claims": 399}, "lost their claim"),
+        ({"late_jobs": 405, "lost_claims": 404}, "lost their claim"),
         ({"payments_of_swept_orders": 1}, "CHARGED"),
         ({"left": 399}, "books do not close"),
         ({"left": None}, "books do not close"),

@@ -33,7 +33,8 @@ def test_400_starved_payments_lose_to_the_sweeper_and_charge_nobody(capsys):
     code, numbers = measured(capsys, "race", "--buyers", "400", "--units", "400")
     assert numbers["findings"] == []
     assert code == 0
-    assert numbers["swept"] == numbers["lost_claims"] == 400
+    assert numbers["swept"] == 400
+    assert numbers["lost_claims"] == numbers["late_jobs"] >= 400
     assert numbers["payments_of_swept_orders"] == 0
     assert numbers["left"] + numbers["paid"] == 400
 
