@@ -1,0 +1,214 @@
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app import cli
+from app.settings import Settings
+
+
+@pytest.fixture
+def doorman(redis_url, database_url, tmp_path):
+    """Run a command against a gate and a ledger of this test -> the finished process."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("DOORMAN_", "STRIPE_"))}
+    environment |= {"REDIS_URL": redis_url, "DATABASE_URL": database_url, "DOORMAN_SECRET": "s" * 32}
+
+    def run(*arguments: object, **changes: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-P", "-m", "app.cli", *map(str, arguments), "--data", str(tmp_path)]
+        return subprocess.run(command, env=environment | changes, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+    return run
+
+
+@pytest.fixture
+def shop(doorman):
+    return json.loads(answer(doorman("shop", "create", "--name", "Field & Fog", "--owner", "ada@example.com")))["id"]
+
+
+DROP = ("drop", "create", "--title", "Coat", "--price", "49.00", "--currency", "EUR")
+
+
+def answer(done: subprocess.CompletedProcess) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refusal(done: subprocess.CompletedProcess, code: int = 1) -> str:
+    assert (done.returncode, done.stdout) == (code, ""), done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_a_drop_is_created_in_the_shape_of_the_contract(doorman, shop):
+    made = json.loads(answer(doorman(*DROP, "--slug", "coat", "--quantity", "100", "--opens-at", "2031-05-01T20:00:00+02:00")))
+    assert list(made) == ["id", "slug", "url", "variants", "opens_at"]
+    assert made["slug"] == "coat" and isinstance(made["id"], int)
+    assert made["url"] == "http://127.0.0.1:8000/drops/coat"
+    assert made["variants"] == [{"name": "Standard", "total": 100}]
+    assert made["opens_at"] == "2031-05-01T18:00:00.000Z"
+
+
+def test_now_opens_a_drop_now(doorman, shop):
+    made = json.loads(answer(doorman(*DROP, "--slug", "coat", "--quantity", "1", "--opens-at", "now")))
+    opened = datetime.fromisoformat(made["opens_at"])
+    assert timedelta() <= datetime.now(UTC) - opened < timedelta(minutes=1)
+
+
+def test_variants_may_be_given_in_both_ways_and_need_no_quantity(doorman, shop):
+    arguments = ("--opens-at", "now", "--variant", "S=1", "M=2", "--variant", "L=3")
+    made = json.loads(answer(doorman(*DROP, "--slug", "coat", *arguments)))
+    assert made["variants"] == [{"name": "S", "total": 1}, {"name": "M", "total": 2}, {"name": "L", "total": 3}]
+
+
+def test_a_slug_that_is_taken_is_one_sentence(doorman, shop):
+    answer(doorman(*DROP, "--slug", "coat", "--quantity", "1", "--opens-at", "now"))
+    said = refusal(doorman(*DROP, "--slug", "coat", "--quantity", "1", "--opens-at", "now"))
+    assert said.startswith("doorman: ") and said.count("\n") == 1 and "(slug)" in said
+
+
+def test_a_drop_without_a_shop_says_how_to_make_one(doorman):
+    said = refusal(doorman(*DROP, "--slug", "coat", "--quantity", "1", "--opens-at", "now"))
+    assert said == "doorman: there is no shop yet; make one with: doorman shop create --name NAME --owner EMAIL\n"
+
+
+def test_a_shop_is_found_by_number_and_by_name(doorman, shop):
+    for number, name in enumerate((shop, "Field & Fog")):
+        answer(doorman(*DROP, "--slug", f"coat-{number}", "--quantity", "1", "--opens-at", "now", "--shop", name))
+    assert refusal(doorman(*DROP, "--slug", "x", "--quantity", "1", "--opens-at", "now", "--shop", "Nobody")) == (
+        "doorman: there is no shop named Nobody\n"
+    )
+
+
+def test_the_doors_and_the_units_of_a_drop(doorman, shop):
+    answer(doorman(*DROP, "--slug", "coat", "--quantity", "10", "--opens-at", "now"))
+    for verb, door in (("pause", "paused"), ("resume", "open"), ("close", "closed"), ("cancel", "cancelled")):
+        assert json.loads(answer(doorman("drop", verb, "coat"))) == {"slug": "coat", "door": door}
+    assert "coat" in refusal(doorman("drop", "resume", "coat")), "cancelled is final"
+    assert refusal(doorman("drop", "pause", "nope")) == "doorman: there is no drop named nope\n"
+
+
+def test_units_are_added_and_taken_away_whole_or_not_at_all(doorman, shop):
+    answer(doorman(*DROP, "--slug", "coat", "--quantity", "10", "--opens-at", "now"))
+    grown = json.loads(answer(doorman("drop", "add-units", "coat", "--units", "5")))
+    assert grown == {"slug": "coat", "variants": [{"name": "Standard", "total": 15}]}
+    refusal(doorman("drop", "add-units", "coat", "--units=-16"))
+    assert refusal(doorman("drop", "add-units", "coat", "--units", "0")) == "doorman: 0 units change nothing (units)\n"
+    books = json.loads(answer(doorman("books", "coat", "--json")))
+    assert (books["total"], books["gate_left"], books["balanced"]) == (15, 15, True)
+
+
+def test_the_books_in_the_shape_of_the_contract(doorman, shop):
+    answer(doorman(*DROP, "--slug", "coat", "--quantity", "10", "--opens-at", "now"))
+    one = json.loads(answer(doorman("books", "coat", "--json")))
+    assert list(one) == (
+        "drop total gate_left offered held processing paid withdrawn returning refunded refused journal balanced findings".split()
+    )
+    assert json.loads(answer(doorman("books", "--json"))) == {"drops": [one]}
+    table = answer(doorman("books")).splitlines()
+    assert [table[0].split()[0], table[1].split()[0], table[1].split()[-1]] == ["drop", "coat", "yes"]
+    assert refusal(doorman("books", "nope", "--json")) == "doorman: there is no drop named nope\n"
+
+
+def test_books_that_do_not_balance_are_exit_code_1(doorman, shop, redis_url):
+    import redis
+
+    answer(doorman(*DROP, "--slug", "coat", "--quantity", "10", "--opens-at", "now"))
+    redis.Redis.from_url(redis_url).flushall()
+    done = doorman("books", "coat", "--json")
+    assert (done.returncode, json.loads(done.stdout)["balanced"]) == (1, False)
+    assert doorman("books").returncode == 1
+
+
+def test_a_gate_that_lost_everything_is_rebuilt(doorman, shop, redis_url):
+    import redis
+
+    answer(doorman(*DROP, "--slug", "coat", "--quantity", "10", "--opens-at", "now"))
+    redis.Redis.from_url(redis_url).flushall()
+    assert json.loads(answer(doorman("gate", "rebuild", "coat"))) == {"drop": "coat", "gate": "mended"}
+    assert json.loads(answer(doorman("books", "coat", "--json")))["balanced"] is True
+    assert refusal(doorman("gate", "rebuild", "nope")) == "doorman: there is no drop named nope\n"
+
+
+def test_minted_shoppers_are_signed_in(doorman):
+    from app.web.session import Sessions
+
+    lines = answer(doorman("shoppers", "mint", "--count", "300")).splitlines()
+    sessions = Sessions(Settings.from_environment({"DOORMAN_SECRET": "s" * 32}))
+    found = {sessions.of_cookies(line.encode()).shopper_id for line in lines}
+    assert len(lines) == len(found) == 300
+
+
+def test_production_mints_no_shoppers(doorman):
+    production = {"DOORMAN_ENV": "production", "DOORMAN_PUBLIC_URL": "https://shop.example"}
+    said = refusal(doorman("shoppers", "mint", "--count", "1", **production, SMTP_URL="smtp://mail:25", STRIPE_SECRET_KEY="sk_x"))
+    assert said == "doorman: shoppers are minted in development only\n"
+
+
+def test_a_ledger_that_is_away_is_one_sentence(doorman):
+    for command in (("migrate",), ("books",)):
+        said = refusal(doorman(*command, DATABASE_URL="postgresql://me:hush@127.0.0.1:1/nothing"))
+        assert said.startswith("doorman: ") and said.count("\n") == 1 and "hush" not in said
+
+
+def test_migrating_twice_changes_nothing(doorman):
+    assert answer(doorman("migrate")) == "nothing to do\n"
+
+
+def test_without_a_running_up_and_without_addresses_nothing_is_guessed(doorman, tmp_path):
+    said = refusal(doorman("books", REDIS_URL="", DATABASE_URL=""))
+    assert said == (
+        f"doorman: No running Doorman in {tmp_path}: start one with bin/up, name its folder with --data, "
+        "or set REDIS_URL and DATABASE_URL\n"
+    )
+
+
+def test_the_settings_end_with_the_bound(doorman):
+    lines = answer(doorman("settings", DOORMAN_SWEEP_SECONDS="1")).splitlines()
+    assert lines[-2].endswith("within its hold + 127 s of the end of the last failure:")
+    assert lines[-1] == "hold + 60 (grace) + 45 (claim dead) + 20 (provider) + 2 x 1 (sweep)."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--quantity", "1", "--opens-at", "2031-05-01T20:00"), "names no time zone: add Z for UTC, or an offset such as +01:00"),
+        (("--quantity", "1", "--opens-at", "tomorrow"), "is not a time such as 2026-12-01T20:00:00Z"),
+        (("--quantity", "0", "--opens-at", "now"), "0 is below 1"),
+        (("--quantity", "1.5", "--opens-at", "now"), "'1.5' is not a whole number"),
+        (("--quantity", "1", "--opens-at", "now", "--hold", "0.5"), "a hold lasts at least 1 s"),
+        (("--quantity", "1", "--opens-at", "now", "--hold", "nan"), "a hold lasts at least 1 s"),
+        (("--variant", "S", "--opens-at", "now"), "'S' is not NAME=QTY"),
+        (("--variant", "S=0", "--opens-at", "now"), "0 is below 1"),
+        (("--quantity", "1"), "--opens-at"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_says_what_is_right(capsys, arguments, sentence):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*DROP, "--slug", "coat", *arguments])
+    assert ended.value.code == 2
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--variant", "S=1", "--quantity", "2"), "--quantity 2 is not the sum of the variants, 1"),
+        (("--variant", "S=1", "S=2"), "two variants have the same name"),
+        ((), "say how many units there are"),
+        (("--quantity", "1", "--price", "49.001"), "EUR has 2 decimals"),
+        (("--quantity", "1", "--currency", "EURO"), "is not an ISO 4217 currency code"),
+    ],
+)
+def test_contradictions_are_one_sentence(capsys, arguments, sentence):
+    assert cli.main([*DROP, "--slug", "coat", "--opens-at", "now", *arguments]) == 1
+    assert sentence in capsys.readouterr().err
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; from app import cli\ntry: cli.main(['--help'])\nexcept SystemExit: print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "app.cli" in modules
+    assert not {"asyncpg", "redis", "litestar", "stripe", "saq", "structlog", "uvicorn"} & set(modules)
