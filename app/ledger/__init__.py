@@ -6,7 +6,6 @@ from app.ledger.events import Event
 from app.ledger.image import Counts, LedgerImage, LiveOrder, RecordedKey
 from app.ledger.ledger import Ledger
 from app.ledger.messages import Message, StoredMessage
-from app.ledger.migrate import migrate
 from app.ledger.money import DueCharge, NotPayable, Submitted
 from app.ledger.orders import OrderRow
 from app.ledger.people import Picture, Shopper
@@ -41,5 +40,4 @@ __all__ = [
     "StoredMessage",
     "Submitted",
     "VariantBooks",
-    "migrate",
 ]

@@ -1,4 +1,5 @@
-"""The ledger's half of the books (DESIGN section 4): `sold = Σ movements = held + processing + paid + withdrawn ≤ total`, per variant.
+"""The ledger's half of the books (DESIGN section 4): `sold = Σ movements = held + processing + paid + withdrawn ≤ total`, per
+variant.
 
 The gate's half is added by purchase. What the ledger can find wrong about itself stands in `findings`, in sentences.
 """
@@ -26,7 +27,7 @@ class VariantBooks:
 
 @dataclass(frozen=True, slots=True)
 class LedgerBooks:
-    """Units of a drop, summed over its variants; `refunded`, `refused`, `needs_attention` and `rejects` count orders and entries."""
+    """Units of a drop, summed over its variants; `refunded`, `refused`, `needs_attention` and `rejects` are counts, not units."""
 
     drop_id: int
     slug: str

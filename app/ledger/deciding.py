@@ -1,6 +1,7 @@
 """What becomes of each journal entry: the recorder's rules as one pure function (PROTOCOL section 2).
 
-The gate granted every entry that is decided here. It was right unless Redis lost writes, so a refusal means that somebody must be told.
+The gate granted every entry that is decided here. It was right unless Redis lost writes, so a refusal means that somebody must be
+told.
 """
 
 from collections.abc import Iterable, Mapping

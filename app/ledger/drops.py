@@ -121,7 +121,7 @@ class DropsPart(Pool):
             raise BadInput(_why(error), field="closes_at" if error.constraint_name == "closes_after_opening" else "door") from error
 
     async def retire_drop(self, drop_id: int) -> bool:
-        """-> whether the drop is retired now: False while an order can still move units, a return or an adjustment is unconfirmed."""
+        """-> False while an order can still move units or the gate has not confirmed everything, or when it was retired before."""
         async with self._transaction() as ask:
             if not await ask.count("retire_drop", drop_id):
                 return False
@@ -129,7 +129,7 @@ class DropsPart(Pool):
             return True
 
     async def add_units(self, drop_id: int, variant_id: int, units: int, op_id: UUID) -> bool:
-        """Note the adjustment and change the total -> False: fewer unsold units than are taken away. A repeated `op_id` is harmless."""
+        """Change the total under the id of the wish, which may be repeated -> False: fewer unsold units than are taken away."""
         if not 1 <= abs(units) <= UNITS_MAX:
             raise BadInput(f"units must be between 1 and {UNITS_MAX}, or as many taken away", field="units")
         async with self._transaction() as ask:

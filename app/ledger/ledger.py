@@ -1,9 +1,9 @@
 """The ledger: the truth about every unit, order and payment. This package is the only place with SQL.
 
-Guarantees: a change of state is one conditional UPDATE whose row count is read, in a transaction that also writes what happened into
-`events`. Whoever acts on an order locks its row first, then a stock row, never the other way round; a batch of the recorder locks the
-drop's stock rows and then waits for nothing else. So nothing deadlocks, and what a transaction read under its lock still holds when it
-commits. No transaction spans a call to the outside.
+Guarantees: a change of state is one conditional UPDATE whose row count is read, in a transaction that also writes what happened
+into `events`. Whoever acts on an order locks its row first, then a stock row, never the other way round; a batch of the recorder
+locks the drop's stock rows and then waits for nothing else. So nothing deadlocks, and what a transaction read under its lock still
+holds when it commits. No transaction spans a call to the outside.
 
 Postgres gone: every method raises LedgerUnreachable.
 """

@@ -1,7 +1,7 @@
 """The outbox: a message is written in the transaction of the change it reports and delivered by a worker later.
 
-At most one message per (kind, subject). A worker that dies while it delivers leaves the message due again after `CLAIM_SECONDS`: a mail may
-arrive twice, with the same Message-ID, and is never lost.
+At most one message per (kind, subject). A worker that dies while it delivers leaves the message due again after `CLAIM_SECONDS`: a
+mail may arrive twice, with the same Message-ID, and is never lost.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Payments of an order (PROTOCOL section 4): submit, claim, and every way a charge can end.
 
-One order has one payment with one intent at the provider, and at most one unfinished attempt. Only the holder of the claim settles; a
-capture alone may also come from a poll or from the provider, without a token. Whoever loses a claim changes nothing. A capture for an
-order that is gone becomes a wanted refund in the same transaction (R7).
+One order has one payment with one intent at the provider, and at most one unfinished attempt. Only the holder of the claim settles;
+a capture alone may also come from a poll or from the provider, without a token. Whoever loses a claim changes nothing. A capture
+for an order that is gone becomes a wanted refund in the same transaction (R7).
 """
 
 from dataclasses import dataclass
@@ -100,8 +100,9 @@ class MoneyPart(Pool):
     ) -> Literal["paid", "already", "late", "mismatch", "lost"]:
         """The provider captured `amount_minor` of `currency` under `intent_id`. `token` None: a poll or the provider says so.
 
-        already: it was PAID before · late: the order is gone, the money goes back · mismatch: not what was owed, or another intent than
-        the order's: never PAID, the money goes back, a person is asked to look · lost: the claim is somebody else's, who will learn it.
+        already: it was PAID before · late: the order is gone, the money goes back · mismatch: not what was owed, or another intent
+        than the order's: never PAID, the money goes back, a person is asked to look · lost: the claim is somebody else's, who will
+        learn it.
         """
         async with self._transaction() as ask:
             order = await ask.row("lock_order", order_id)

@@ -1,7 +1,7 @@
 """Shoppers, their sign-in codes, and the pictures of drops.
 
-A code is hashed at rest, bound to the id that the asking browser holds, good for a few minutes, five tries and one use. Addresses come in
-twice: normalised (app/domain/emails.py), which is what limits and accounts go by, and as written, which is where mail goes.
+A code is hashed at rest, bound to the id that the asking browser holds, good for a few minutes, five tries and one use. Addresses
+come in twice: normalised (app/domain/emails.py), which is what limits and accounts go by, and as written, which is where mail goes.
 """
 
 from dataclasses import dataclass
@@ -63,6 +63,7 @@ class PeoplePart(Pool):
         """Note a sign-in code together with the mail that carries it -> False: this address asked too often in the last hour."""
         async with self._transaction() as ask:
             await ask.value("one_code_at_a_time", email_norm)
+            await ask.count("forget_old_codes", email_norm)
             if not await ask.count("ask_code", code_id, email_norm, email_written, code_hash, seconds_valid, CODES_PER_HOUR_MAX):
                 return False
             if message is not None:

@@ -2,8 +2,8 @@
 
 Guarantees: no call waits longer than `ACQUIRE_SECONDS` for a connection plus the statement timeout for each answer. Postgres gone,
 restarting, too busy or without a free connection is `LedgerUnreachable`, whatever asyncpg calls it; the transaction then either
-committed or left nothing (a lost answer to COMMIT is unknown, and every change is conditional, so asking again is harmless). Connections
-lost to a restart are replaced by the next call.
+committed or left nothing (a lost answer to COMMIT is unknown, and every change is conditional, so asking again is harmless).
+Connections lost to a restart are replaced by the next call.
 """
 
 import asyncio
@@ -30,7 +30,10 @@ UNREACHABLE = (
     asyncpg.exceptions.DeadlockDetectedError,
     asyncpg.exceptions.IdleInTransactionSessionTimeoutError,
     asyncpg.exceptions.ReadOnlySQLTransactionError,  # a replica that has not been promoted yet
+    asyncpg.exceptions.InvalidAuthorizationSpecificationError,
+    asyncpg.exceptions.InvalidCatalogNameError,  # the server is there, the database is not
 )
+CLOSED = ("closed", "closing")  # in asyncpg's words for a pool or a connection that went away under a call
 
 
 @contextmanager
@@ -38,11 +41,11 @@ def reachable() -> Iterator[None]:
     """Turn every way Postgres can fail to answer into LedgerUnreachable."""
     try:
         yield
-    except asyncpg.exceptions._base.DataError:  # a value of ours that no column can hold: our fault, not an outage
-        raise
     except UNREACHABLE as error:
         raise LedgerUnreachable(f"{type(error).__name__}: {error}") from error
-    except asyncpg.InterfaceError as error:  # the pool or the connection was closed under us
+    except asyncpg.InterfaceError as error:
+        if not any(word in str(error) for word in CLOSED):  # a fault of ours, such as a missing argument
+            raise
         raise LedgerUnreachable(str(error)) from error
 
 
@@ -77,7 +80,7 @@ class Pool:
 
     @classmethod
     async def open(cls, dsn: str, *, name: str, connections_max: int, statement_timeout_seconds: float = 5.0):
-        """Connect once, to know that it works. `name` shows in pg_stat_activity as `doorman-NAME`. LedgerUnreachable: no Postgres."""
+        """Connect once, to know that it works. `name` shows in pg_stat_activity as `doorman-NAME`."""
         with reachable():
             pool = await asyncpg.create_pool(
                 dsn,
@@ -88,6 +91,7 @@ class Pool:
                 reset=_keep_session,
                 server_settings={
                     "application_name": f"doorman-{name}",
+                    "jit": "off",  # compiling costs more than any of these statements
                     "statement_timeout": str(round(statement_timeout_seconds * 1000)),
                     "idle_in_transaction_session_timeout": str(round(statement_timeout_seconds * 1000)),
                 },
@@ -138,4 +142,4 @@ class Pool:
 
 
 async def _keep_session(connection) -> None:
-    """We never change a session (asyncpg itself rolls an open transaction back), so giving a connection back costs no round trip."""
+    """We never change a session, and asyncpg itself rolls an open transaction back: returning a connection costs no round trip."""

@@ -1,8 +1,9 @@
 """Recording: a batch of the gate's journal becomes orders, in one transaction and a handful of round trips.
 
-Guarantees: whatever the gate granted, no more units than the drop released are in live orders, nobody holds more than the limit, one key
-is one order. The drop's stock rows are locked before anything is read, so batches of one drop follow one another. Recording the same
-entries again, here or in another recorder at the same moment, changes nothing. The recorder dies: nothing of the batch exists, or all.
+Guarantees: whatever the gate granted, no more units than the drop released are in live orders, nobody holds more than the limit,
+one key is one order. The drop's stock rows are locked before anything is read, so batches of one drop follow one another. Recording
+the same entries again, here or in another recorder at the same moment, changes nothing. The recorder dies: nothing of the batch
+exists, or all.
 """
 
 import asyncio
@@ -37,8 +38,8 @@ class RecordingPart(Pool):
     async def record(self, drop_id: int, entries: Sequence[Entry]) -> list[Recorded]:
         """-> one answer an entry, in the same order. `entries`: of this drop, in journal order; about 500 at most.
 
-        BadEntry: nothing was written; leave that entry out and call again. LedgerUnreachable: all or nothing was written, nobody knows
-        which; call again with the same entries.
+        BadEntry: nothing was written; leave that entry out and call again. LedgerUnreachable: all or nothing was written, nobody
+        knows which; call again with the same entries.
         """
         if not entries:
             return []

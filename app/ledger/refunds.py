@@ -1,7 +1,7 @@
 """Refunds: wanted as a row first, then asked of the provider under the key (order, purpose) until it confirms, then done, once.
 
-A PAID order whose money went back in full is REFUNDED; its units go back on sale if the refund says so, else they leave the drop. Late money
-leaves its order as it ended.
+A PAID order whose money went back in full is REFUNDED; its units go back on sale if the refund says so, else they leave the drop.
+Late money leaves its order as it ended.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class DueRefund(NamedTuple):
 
 class RefundsPart(Pool):
     async def want_refund(self, order_id: UUID, purpose: str, amount_minor: int, *, restock: bool = False) -> bool:
-        """The seller wants money to go back -> False: wanted before under this purpose, or more than was captured and is not yet wanted.
+        """The seller wants money to go back -> False: wanted before under this purpose, or more than is left of the capture.
 
         `restock`: once all of it is back, the units go on sale again.
         """

@@ -1,7 +1,8 @@
 """How a unit comes back (R3): the order ends and its units return in one transaction, exactly once; the gate is asked afterwards.
 
-`released` is false from then on until the gate has confirmed, and nothing else is ever noted about a release: whoever dies in between, the
-next sweep asks again. An order with any payment attempt is claimed first, and given back only by the holder of that claim.
+`released` is false from then on until the gate has confirmed, and nothing else is ever noted about a release: whoever dies in
+between, the next sweep asks again. An order with any payment attempt is claimed first, and given back only by the holder of that
+claim.
 """
 
 from collections import defaultdict
@@ -48,7 +49,7 @@ class ReturnsPart(Pool):
         return ended
 
     async def cancel_unattempted(self, order_id: UUID, shopper_id: int | None, reason: Refusal) -> bool:
-        """End a hold that nobody tried to pay -> False: not there, not theirs (None: the seller's word), or no longer such a hold."""
+        """End a hold that nobody tried to pay -> False: not there, not theirs, or no longer so. `shopper_id` None: the seller."""
         async with self._transaction() as ask:
             row = await ask.row("cancel_hold", order_id, shopper_id, reason.value)
             if row is None:
@@ -65,7 +66,8 @@ class ReturnsPart(Pool):
     ) -> Claimed | None:
         """Claim an order in order to give it back -> None: not due, not theirs, or somebody else acts on it.
 
-        `to`: EXPIRED (overdue; a submitted payment has `grace_seconds` more), CANCELLED (no submitted payment), FAILED (out of attempts).
+        `to`: EXPIRED (overdue; a submitted payment has `grace_seconds` more), CANCELLED (no submitted payment), FAILED (no attempt
+        left).
         """
         async with self._transaction() as ask:
             await ask.row("lock_order", order_id)
@@ -77,7 +79,7 @@ class ReturnsPart(Pool):
             return claimed
 
     async def give_back(self, order_id: UUID, token: UUID) -> bool:
-        """End the order and return its units -> False: the claim is somebody else's by now. The intent is cancelled, or never was."""
+        """The intent is cancelled, or never was: end the order and return its units -> False: the claim is somebody else's."""
         async with self._transaction() as ask:
             await ask.row("lock_order", order_id)
             row = await ask.row("give_back", order_id, token)

@@ -1,7 +1,7 @@
 """The named statements of `sql/*.sql`: the only SQL of Doorman outside the migrations.
 
-Every statement starts with `-- name: word` and a comment of at least one sentence. A name is used once; a test PREPAREs each statement
-against the schema, and another holds the names used in code to the names that exist.
+Every statement starts with `-- name: word` and a comment of at least one sentence. A name is used once; a test PREPAREs each
+statement against the schema, and another holds the names used in code to the names that exist.
 """
 
 import re

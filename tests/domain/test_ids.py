@@ -28,7 +28,9 @@ def test_an_order_number_is_read_in_either_case():
     assert parse_order_id(str(order_id)) == parse_order_id(str(order_id).upper()) == order_id
 
 
-@pytest.mark.parametrize("text", ["", "1", "not-a-uuid", f"{{{uuid4()}}}", f"urn:uuid:{uuid4()}", uuid4().hex, f"{uuid4()} ", "\x00" * 36])
+@pytest.mark.parametrize(
+    "text", ["", "1", "not-a-uuid", f"{{{uuid4()}}}", f"urn:uuid:{uuid4()}", uuid4().hex, f"{uuid4()} ", "\x00" * 36]
+)
 def test_what_is_no_order_number_is_refused(text):
     with pytest.raises(BadInput) as caught:
         parse_order_id(text)

@@ -20,6 +20,7 @@ END $$;
 async def ledger_dsn(postgres_dsn, migrated_template):
     connection = await asyncpg.connect(postgres_dsn)
     await connection.execute(f"CREATE DATABASE ledger TEMPLATE {migrated_template}")
+    await connection.execute("ALTER DATABASE ledger SET synchronous_commit = off")  # nothing here tests a power cut
     yield postgres_dsn.replace("/doorman?", "/ledger?")
     await connection.execute("DROP DATABASE ledger WITH (FORCE)")
     await connection.close()

@@ -16,6 +16,7 @@ from app.ledger import Entry, Ledger, NewDrop, Submitted
 GRACE_SECONDS = 60.0
 CLAIM_DEAD_SECONDS = 45.0
 WAITING_SECONDS_MAX = 10.0
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 class Scene:
@@ -34,7 +35,9 @@ class Scene:
     async def shopper(self) -> int:
         return (await self.ledger.mint_shoppers(1))[0]
 
-    def entry(self, buyer: int, *, variant: int = 0, quantity: int = 1, key: str | None = None, order_id: UUID | None = None) -> Entry:
+    def entry(
+        self, buyer: int, *, variant: int = 0, quantity: int = 1, key: str | None = None, order_id: UUID | None = None
+    ) -> Entry:
         """A journal entry of the scene's drop. `variant`: its place in the drop's list."""
         variant_id, now = self.drop.variants[variant].id, datetime.now(UTC)
         return Entry(
@@ -68,7 +71,9 @@ class Scene:
         assert await self.ledger.store_intent(order_id, token, intent_of(order_id))
         return order_id, token
 
-    async def capture(self, order_id: UUID, token: UUID | None, *, amount_minor: int | None = None, intent_id: str | None = None) -> str:
+    async def capture(
+        self, order_id: UUID, token: UUID | None, *, amount_minor: int | None = None, intent_id: str | None = None
+    ) -> str:
         """The provider captured what is owed, or another amount, or under another intent."""
         owed = (await self.order(order_id)).amount_minor
         return await self.ledger.settle_paid(
@@ -93,7 +98,9 @@ class Scene:
 
     async def ask_authentication(self, order_id: UUID) -> None:
         _, token = await self.charging(order_id)
-        assert await self.ledger.settle_action(order_id, token, (await self.order(order_id)).attempts, "https://provider.example/3ds")
+        assert await self.ledger.settle_action(
+            order_id, token, (await self.order(order_id)).attempts, "https://provider.example/3ds"
+        )
 
     async def overdue(self, order_id: UUID, seconds: float = 1.0) -> UUID:
         await self.hand.execute("UPDATE orders SET deadline = now() - make_interval(secs => $2) WHERE id = $1", order_id, seconds)
@@ -135,9 +142,7 @@ class Scene:
 
     async def until_waiting(self, sessions: int) -> None:
         async with asyncio.timeout(WAITING_SECONDS_MAX):
-            while await self.hand.fetchval(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-            ) < sessions:
+            while await self.hand.fetchval(WAITING) < sessions:  # noqa: ASYNC110 -- Postgres tells nobody who waits
                 await asyncio.sleep(0.002)
 
 

@@ -96,9 +96,7 @@ async def test_a_swept_order_is_claimed_by_nobody(scene):
     await scene.submit(order_id)
     await scene.overdue(order_id, GRACE_SECONDS + 1)
     token = uuid4()
-    await scene.ledger.claim_give_back(
-        order_id, token, to=OrderState.EXPIRED, reason=Refusal.DEADLINE, grace_seconds=GRACE_SECONDS
-    )
+    await scene.ledger.claim_give_back(order_id, token, to=OrderState.EXPIRED, reason=Refusal.DEADLINE, grace_seconds=GRACE_SECONDS)
     assert await scene.ledger.claim_charge(order_id, 1, uuid4()) is None
     await scene.ledger.give_back(order_id, token)
     assert await scene.ledger.claim_charge(order_id, 1, uuid4()) is None
@@ -245,7 +243,8 @@ async def test_late_money_is_wanted_back_once(scene):
     assert (order.state, order.reason, order.payment) == (OrderState.FAILED, "late_money", "captured")
     (due,) = await scene.ledger.due_refunds(10, 60)
     refund = await scene.ledger.refund(*due[:2])
-    assert (refund.purpose, refund.amount_minor, refund.intent_id, refund.state) == ("late_money", 4900, intent_of(order_id), "wanted")
+    assert (refund.purpose, refund.amount_minor, refund.state) == ("late_money", 4900, "wanted")
+    assert refund.intent_id == intent_of(order_id)
     assert await scene.ledger.refund_done(order_id, "late_money", "re_1")
     assert not await scene.ledger.refund_done(order_id, "late_money", "re_1")
     order = await scene.order(order_id)

@@ -75,6 +75,13 @@ async def test_an_address_is_mailed_at_most_five_codes_an_hour(scene):
     assert await ask(scene)
 
 
+async def test_old_questions_are_forgotten(scene):
+    await ask(scene)
+    await scene.hand.execute("UPDATE sign_in_codes SET created_at = created_at - interval '25 hours'")
+    await ask(scene)
+    assert await scene.hand.fetchval("SELECT count(*) FROM sign_in_codes") == 1
+
+
 async def test_many_questions_at_once_do_not_pass_the_limit(scene):
     answers = await asyncio.gather(*(ask(scene) for _ in range(3 * CODES_PER_HOUR_MAX)))
     assert len([code_id for code_id in answers if code_id]) == CODES_PER_HOUR_MAX

@@ -59,9 +59,7 @@ async def test_a_transaction_that_is_cut_off_leaves_nothing(ledger, scene):
     with pytest.raises(LedgerUnreachable):
         async with ledger._transaction() as ask:
             await ask.value("add_shop", "Half a shop")
-            await scene.hand.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction' AND pid <> pg_backend_pid()"
-            )
+            await scene.hand.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'")
     assert await ledger.shop_named("Half a shop") is None
 
 
@@ -87,6 +85,17 @@ async def test_a_closed_ledger_is_unreachable(database_url):
     await closed.close()
     with pytest.raises(LedgerUnreachable):
         await closed.first_shop()
+
+
+async def test_a_fault_of_ours_is_no_outage(ledger):
+    with pytest.raises(asyncpg.InterfaceError, match="expects 1 argument"):
+        await ledger._rows("shopper", 1, 2)
+
+
+@pytest.mark.parametrize("change", ["password=wrong", "dbname=no_such_database"])
+async def test_a_wrong_address_is_unreachable(database_url, change):
+    with pytest.raises(LedgerUnreachable):
+        await Ledger.open(f"{database_url}&{change}".replace("doorman:test@", "doorman@"), name="wrong", connections_max=1)
 
 
 async def test_a_value_that_no_column_can_hold_is_our_fault_and_no_outage(ledger):

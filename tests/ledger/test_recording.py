@@ -187,9 +187,12 @@ async def test_the_schema_itself_forbids_overselling_and_a_second_order_of_a_key
         await scene.hand.execute("UPDATE stock SET sold = total + 1")
     with pytest.raises(asyncpg.UniqueViolationError, match="one_order_per_key"):
         await scene.hand.execute(
-            "INSERT INTO orders (id, drop_id, variant_id, shopper_id, quantity, key, digest, state, amount_minor, currency, reserved_at,"
-            " deadline) SELECT $2, drop_id, variant_id, shopper_id, quantity, key, digest, state, amount_minor, currency, reserved_at,"
-            " deadline FROM orders WHERE id = $1",
+            """
+            INSERT INTO orders (id, drop_id, variant_id, shopper_id, quantity, key, digest, state, amount_minor, currency,
+                                reserved_at, deadline)
+            SELECT $2, drop_id, variant_id, shopper_id, quantity, key, digest, state, amount_minor, currency, reserved_at, deadline
+            FROM orders WHERE id = $1
+            """,
             order_id, uuid4(),
         )  # fmt: skip
 

@@ -148,7 +148,9 @@ async def test_the_schema_itself_refuses_a_second_return(scene):
     order_id = await scene.overdue(await scene.hold())
     await scene.ledger.expire_unattempted(10)
     with pytest.raises(asyncpg.UniqueViolationError, match="movements_pkey"):
-        await scene.hand.execute("INSERT INTO movements SELECT order_id, kind, drop_id, variant_id, units FROM movements WHERE units < 0")
+        await scene.hand.execute(
+            "INSERT INTO movements SELECT order_id, kind, drop_id, variant_id, units FROM movements WHERE units < 0"
+        )
     assert await scene.state(order_id) is EXPIRED
 
 

@@ -135,7 +135,8 @@ async def a_refused_order(scene: Scene) -> Situation:
 
 SITUATIONS = {
     OrderState.PENDING_PAYMENT: [
-        a_hold, an_overdue_hold, a_submitted_payment, a_submitted_payment_past_its_grace, an_authentication, an_overdue_authentication,
+        a_hold, an_overdue_hold, a_submitted_payment, a_submitted_payment_past_its_grace,
+        an_authentication, an_overdue_authentication,
         a_last_authentication, a_declined_hold, an_overdue_declined_hold,
     ],
     OrderState.PROCESSING: [
@@ -244,9 +245,11 @@ async def confirm_released(scene, order_id, token):
 
 
 OPERATIONS = [
-    record_again, submit, claim_charge, take_over, store_intent, settle_paid, poll_paid, settle_mismatch, poll_mismatch, poll_foreign,
+    record_again, submit, claim_charge, take_over, store_intent, settle_paid, poll_paid, settle_mismatch,
+    poll_mismatch, poll_foreign,
     settle_declined, settle_action, authentication_failed, mark_unknown, claim_give_back(OrderState.EXPIRED),
-    claim_give_back(OrderState.CANCELLED), claim_give_back(OrderState.FAILED), give_back, expire, cancel, refund_all, confirm_released,
+    claim_give_back(OrderState.CANCELLED), claim_give_back(OrderState.FAILED), give_back, expire,
+    cancel, refund_all, confirm_released,
 ]  # fmt: skip
 
 UNDER_A_CLAIM = [settle_paid, settle_mismatch, settle_declined, settle_action, mark_unknown, give_back, store_intent]

@@ -14,7 +14,6 @@ SELECT * FROM order_details WHERE shopper_id = $1 ORDER BY reserved_at DESC, ord
 
 -- name: lock_order
 -- Lock an order: everything about it and its money is changed under this lock, so what is read here stands until the commit.
-SELECT orders.id, orders.drop_id, orders.variant_id, orders.shopper_id, orders.quantity, orders.state, orders.reason,
-       orders.amount_minor, orders.currency, orders.attempts, orders.claim, orders.leaving, orders.deadline < now() AS overdue,
+SELECT orders.id, orders.drop_id, orders.shopper_id, orders.state, orders.reason, orders.amount_minor, orders.currency, orders.attempts,
        (SELECT payment_attempts FROM drops WHERE drops.id = orders.drop_id) AS attempts_max
 FROM orders WHERE id = $1 FOR UPDATE;

@@ -35,6 +35,10 @@ INSERT INTO sign_in_codes (id, email, email_written, code_hash, expires_at)
 SELECT $1, $2, $3, $4, now() + make_interval(secs => $5)
 WHERE (SELECT count(*) FROM sign_in_codes WHERE email = $2 AND created_at > now() - interval '1 hour') < $6;
 
+-- name: forget_old_codes
+-- What an address asked for long ago limits nothing any more.
+DELETE FROM sign_in_codes WHERE email = $1 AND created_at < now() - interval '1 day';
+
 -- name: try_code
 -- Count one try of a code that is unused, in time and not tried too often; the right code is used up by the same statement.
 UPDATE sign_in_codes
