@@ -25,18 +25,19 @@ from app.domain.verdicts import Answer
 from app.embedded import valkey
 from app.gate import scripts
 from app.gate.gate import RESERVE_ARGUMENTS, Gate, answer_of, reserve_arguments
-from app.gate.records import Image, Reservation
+from app.gate.records import Image, KeyRecord, Receipt, Reservation
 from app.gate.scripts import Script
 from app.gate.wire import Wire
 
 WAITING = (1, 64, 512)
 BATCH_BUYERS = 64
 BUYERS_A_RUN = 20_000
+RECEIPTS = 20_000  # of the large drop that is mended
 DROP, VARIANT = 4_000_000_000, 1
 
 
 def measure(url: str, buyers: int = BUYERS_A_RUN) -> dict:
-    """-> {"granted"|"refused": {"pipelined"|"batched": {waiting: {buyers_per_second, cpu_us_a_buyer, script_us_a_call, …}}}}."""
+    """-> {"granted"|"refused": {"pipelined"|"batched": {waiting: {…}}}, "whole_drop": {…}}; units are in the names."""
     return uvloop.run(_measure(url, buyers))
 
 
@@ -50,6 +51,7 @@ async def _measure(url: str, buyers: int) -> dict:
                     await _arm(gate, units)
                     numbers = await _play(gate, way, waiting, buyers if waiting > 1 else buyers // 10)
                     result.setdefault(crowd, {}).setdefault(way, {})[waiting] = numbers
+        result["whole_drop"] = await _whole_drop(gate)
         await _clear(gate)
     finally:
         await gate.close()
@@ -87,6 +89,23 @@ async def _play(gate: Gate, way: str, waiting: int, buyers: int) -> dict:
         "buyers_a_call": round(buyers / (calls_after - calls), 1),
         "script_us_a_call": round((spent_after - spent) / (calls_after - calls), 1),
     }
+
+
+async def _whole_drop(gate: Gate) -> dict:
+    """How long a mend and a snapshot of a large drop hold the server, and take from end to end."""
+    receipts = [Receipt(new_order_id(DROP), buyer, VARIANT, 1, 0, False) for buyer in range(RECEIPTS)]
+    digest = digest_of(VARIANT, 1)
+    keys = [KeyRecord(receipt.buyer, "measured", receipt.order_id, digest, 0, VARIANT, 1) for receipt in receipts]
+    image = Image(Door.OPEN, 0, None, 1, 600_000, 0, 10**9, {VARIANT: RECEIPTS}, receipts, keys)
+    await _arm(gate, 0)
+    stamp = (await gate.snapshot(DROP)).stamp
+    result: dict = {"receipts": RECEIPTS}
+    for name, call in (("mend", lambda: gate.mend(DROP, stamp, image)), ("snapshot", lambda: gate.snapshot(DROP))):
+        (_, spent), wall = await _script_calls(gate), time.perf_counter()
+        await call()
+        wall, (_, spent_after) = time.perf_counter() - wall, await _script_calls(gate)
+        result |= {f"{name}_script_ms": round((spent_after - spent) / 1000), f"{name}_ms": round(wall * 1000)}
+    return result
 
 
 async def _script_calls(gate: Gate) -> tuple[int, int]:

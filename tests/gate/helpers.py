@@ -8,7 +8,7 @@ from uuid import UUID
 from app.domain.drops import Door
 from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
-from app.gate import Gate, Heir, Image, JournalEntry, KeyRecord, Receipt, Reservation
+from app.gate import Gate, Heir, Image, JournalEntry, KeyRecord, Peek, Receipt, Reservation, Snapshot
 from app.gate.keys import key as redis_key
 
 DROP = 7
@@ -85,8 +85,8 @@ async def until(condition) -> None:
             await asyncio.sleep(0.001)
 
 
-async def check_arithmetic(gate: Gate, client, drop_id: int = DROP) -> None:
-    """stock + Σ receipts = total, buyers = Σ receipts, held = Σ unpaid receipts, for every variant and buyer."""
+async def check_arithmetic(gate: Gate, client, drop_id: int = DROP) -> tuple[Snapshot, Peek]:
+    """stock + Σ receipts = total, buyers = Σ receipts, held = Σ unpaid receipts, for everyone -> what was looked at."""
     snapshot, peek = await gate.snapshot(drop_id), await gate.peek(drop_id)
     taken, unpaid, owned = Counter(), Counter(), {}
     for receipt in snapshot.receipts.values():
@@ -102,3 +102,4 @@ async def check_arithmetic(gate: Gate, client, drop_id: int = DROP) -> None:
         assert int(units) == sum(receipt.quantity for receipt in theirs)
         assert sorted(orders) == sorted(str(receipt.order_id) for receipt in theirs)
     assert owned == {}, "a receipt whose buyer the gate does not know"
+    return snapshot, peek

@@ -44,13 +44,14 @@ async def test_an_entry_counts_until_it_is_acknowledged_and_acknowledging_twice_
     assert pending["pending"] == 1
 
 
-async def test_thousands_of_entries_are_acknowledged_in_one_step(gate):
-    await arm(gate, {SMALL: 9000}, journal_entries_max=10_000)
-    await asyncio.gather(*(buy(gate, buyer) for buyer in range(9000)))
-    ((_, entries),) = await gate.read_journal([DROP], "one", 10_000, 1)
-    assert len(entries) == 9000
-    await gate.ack(DROP, [entry.entry_id for entry in entries])
-    assert await gate.journal_length(DROP) == 0
+async def test_thousands_of_entries_are_acknowledged_in_one_step(gate, client):
+    await arm(gate)
+    pipeline = client.pipeline(transaction=False)
+    for n in range(9000):
+        pipeline.xadd(f"{{drop:{DROP}}}:journal", {"order": n})
+    entry_ids = [entry_id.decode() for entry_id in await pipeline.execute()]
+    await gate.ack(DROP, entry_ids[:-1])
+    assert await gate.journal_length(DROP) == 1
 
 
 async def test_acknowledging_nothing_is_nothing(gate, client):
