@@ -58,7 +58,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
-    if not _is_full_run(config):
+    if session.testsfailed or not _is_full_run(config):  # files that failed to be collected are errors already
         return
     left_out = config.stash.get(_left_out, [])
     collected = {item.path for item in [*session.items, *left_out]}
@@ -83,8 +83,8 @@ def _is_slow(item: pytest.Item) -> bool:
 
 def _is_full_run(config: pytest.Config) -> bool:
     """-> whether the whole suite was asked for: no path, no -k, no -m, nothing of the last run."""
-    narrowed = config.getoption("keyword") or config.getoption("markexpr") or config.getoption("lf") or config.getoption("deselect")
-    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not narrowed
+    narrowing = ("keyword", "markexpr", "lf", "deselect")
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not any(config.getoption(name, None) for name in narrowing)
 
 
 def _files_with_tests(config: pytest.Config) -> list[Path]:
