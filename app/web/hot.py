@@ -6,7 +6,6 @@ who hangs up changes nothing: the verdict stands at the gate and the same key fi
 said only for what the gate has granted.
 """
 
-import asyncio
 import functools
 import secrets
 from typing import Any
@@ -102,11 +101,7 @@ class Hot:
         if call.session is None:
             return self.sign_in_first(call, drop)
         variant, quantity, key = wish(call, drop)
-        if drop.retired:
-            answer = CLOSED
-        else:
-            # the verdict must be taken off the wire even when the asker is cancelled half-way
-            answer = await asyncio.shield(self.counter.buy(drop, call.session.shopper_id, variant, quantity, key))
+        answer = CLOSED if drop.retired else await self.counter.buy(drop, call.session.shopper_id, variant, quantity, key)
         self.metrics.verdict(answer.verdict)
         return self.tell(call, drop, call.session.shopper_id, answer)
 

@@ -10,9 +10,11 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import structlog
 import uvicorn
 import uvloop
 
@@ -35,8 +37,22 @@ def main() -> None:
     arguments.add_argument("--host", default="127.0.0.1")
     arguments.add_argument("--port", type=int, default=8000)
     wanted = arguments.parse_args()
+    configure_log()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(Settings.from_environment(), listening_socket(wanted.host, wanted.port)))
+
+
+def configure_log() -> None:
+    """Lines on standard error. Tracebacks without local variables: those may hold cookies, codes and keys."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -119,7 +119,7 @@ class Shop:
 
     async def newest_code(self) -> str:
         [message, *_] = await self.ledger.newest(1)
-        return re.search(r"(\d{3}) (\d{3})", message.body_text).expand(r"\1\2")
+        return re.search(r"\b\d{6}\b", message.body_text)[0]
 
 
 def settings_with(redis_url: str, database_url: str, **more) -> Settings:

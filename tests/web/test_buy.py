@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from app.clock import from_ms, iso
 from app.domain.drops import Door
 from app.domain.verdicts import Answer, Verdict
+from app.gate import Gate
 from app.ledger.pool import Pool
 from app.purchase.reserving import Counter
 from tests.web.conftest import FORM, JSON, PARTIAL
@@ -134,21 +135,20 @@ async def test_an_equal_key_of_another_shopper_is_another_key(shop):
 async def test_a_caller_who_hangs_up_finds_the_verdict_under_the_same_key(shop, monkeypatch):
     drop = await shop.opens()
     client = await shop.shopper()
-    asked, go_on = asyncio.Event(), asyncio.Event()
-    real = Counter.buy
+    granted, real = asyncio.Event(), Gate.reserve
 
-    async def slow(self, *wish):
-        asked.set()
-        await go_on.wait()
-        return await real(self, *wish)
+    async def reply_never_arrives(self, *wish):
+        await real(self, *wish)
+        granted.set()
+        await asyncio.Event().wait()
 
-    monkeypatch.setattr(Counter, "buy", slow)
+    monkeypatch.setattr(Gate, "reserve", reply_never_arrives)
     impatient = asyncio.create_task(buys(client, drop, key="k"))
-    await asked.wait()
+    await granted.wait()
     impatient.cancel()
-    go_on.set()
-    monkeypatch.setattr(Counter, "buy", real)
-    answer = await until(lambda: buys(client, drop, key="k"), lambda answer: answer.status_code == 201)
+    monkeypatch.setattr(Gate, "reserve", real)
+    answer = await buys(client, drop, key="k")
+    assert answer.status_code == 201
     assert await shop.gate.receipt(drop.id, UUID(answer.json()["order"])) is not None
     assert (await shop.gate.peek(drop.id)).left == {drop.variants[0].id: 0}
 
