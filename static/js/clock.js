@@ -34,3 +34,8 @@ export function pageArrivedAt() {
   const [page] = performance.getEntriesByType("navigation");
   return page?.responseStart || performance.now();
 }
+
+/* Back and Forward may show what the browser kept, however old it is. */
+export function cameBack() {
+  return performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+}

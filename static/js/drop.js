@@ -1,5 +1,5 @@
 /* The drop page: the scene changes by itself, the button arms at the shop's second, one tap buys. */
-import { heard, pageArrivedAt } from "./clock.js";
+import { cameBack, heard, pageArrivedAt } from "./clock.js";
 import { draw, drawClockLine, LAST_SECONDS } from "./countdown.js";
 import { follow } from "./live.js";
 import { announce, calm, fill, localTimes } from "./page.js";
@@ -38,7 +38,9 @@ async function swap(html) {
 
   const change = () => htmx.swap({ sourceElement: before, target: before, text: html, swap: "outerMorph" });
   if (changes && document.startViewTransition && !calm.matches && !document.hidden) {
-    await document.startViewTransition(change).updateCallbackDone;
+    const transition = document.startViewTransition(change);
+    transition.ready.catch(() => {}); // skipped, for one that is already running: the change itself still happens
+    await transition.updateCallbackDone;
   } else {
     await change();
   }
@@ -152,4 +154,8 @@ addEventListener("pageshow", (event) => {
 heard(scene().dataset.serverTime, pageArrivedAt());
 const live = follow(main.dataset.slug, show, scene);
 arrange();
+if (cameBack()) {
+  live.ask();
+  refreshMine().catch(() => {});
+}
 document.addEventListener("visibilitychange", () => { if (!document.hidden) tick(); });

@@ -46,7 +46,7 @@ export function follow(slug, show, shown) {
     });
   }
 
-  const connected = () => socket?.readyState === WebSocket.OPEN && performance.now() - lastWord < SILENCE_MS_MAX;
+  const connected = () => socket !== null && socket.readyState === WebSocket.OPEN && performance.now() - lastWord < SILENCE_MS_MAX;
 
   /* Ask once, whatever the socket says. Several callers share one question. */
   function ask() {
@@ -72,7 +72,7 @@ export function follow(slug, show, shown) {
     clearTimeout(pollTimer);
     pollTimer = setTimeout(poll, jittered(POLL_MS));
     if (document.hidden || connected()) return;
-    if (socket?.readyState === WebSocket.OPEN) socket.close(); // silent for too long
+    socket?.close(); // silent for too long
     ask();
   }
 

@@ -1,5 +1,5 @@
 /* The order page: the ring empties by the shop's clock, and the state is asked for again whenever it may have changed. */
-import { forget, heard, now, pageArrivedAt } from "./clock.js";
+import { cameBack, forget, heard, now, pageArrivedAt } from "./clock.js";
 import { short } from "./countdown.js";
 import { announce, fill } from "./page.js";
 
@@ -99,3 +99,4 @@ keepLooking();
 
 heard(order().dataset.serverTime, pageArrivedAt());
 tick();
+if (cameBack()) look();
