@@ -178,7 +178,7 @@ class _Link(asyncio.Protocol):
         now = self._loop.time()
         for call in self.calls:
             if call.deadline > now:
-                break
+                break  # callers of one wire share one timeout: those behind have time too
             if not call.future.done():
                 call.future.set_exception(GateUnreachable("the gate did not answer in time"))
         if self.calls and now > max(self.calls[0].deadline, self._heard_at) + self._silence_seconds:
@@ -194,11 +194,9 @@ class Wire:
         self._address, self._timeout, self._waiting_max = address, timeout_seconds, waiting_max
         self._loop = asyncio.get_running_loop()
         self._link: _Link | None = None
-        self._why_down: Exception | None = (
-            None  # the last try to connect failed with this; None: connected, or trying for the first time
-        )
-        self._up = asyncio.Event()
-        self._tried = asyncio.Event()
+        self._why_down: Exception | None = None  # why the last try to connect failed; None: connected, or in the first try
+        self._up = asyncio.Event()  # connected
+        self._tried = asyncio.Event()  # the first try since the start or the last loss has ended
         self._lost = asyncio.Event()
         self._at_the_door = 0  # callers who wait for a connection
         self._keeper: asyncio.Task | None = None
@@ -231,8 +229,8 @@ class Wire:
 
     async def call(
         self, payload: bytes, script: Script | None = None, *, timeout_seconds: float | None = None, patient: bool = False
-    ):
-        """Send one encoded call -> the server's reply (str, int, list or None).
+    ) -> str | int | list | None:
+        """Send one encoded call -> the server's reply.
 
         GateUnreachable: no connection, too many waiting, or no answer within the timeout. ConnectionLost: the connection ended
         meanwhile. hiredis.ReplyError: the server answered with an error that no retry mends. `patient`: without a connection wait
