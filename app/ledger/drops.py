@@ -23,6 +23,7 @@ PER_PERSON_MAX = 1000
 HOLD_SECONDS_MAX = 86_400
 ATTEMPTS_MAX = 10
 SHOP_CHARACTERS_MAX = 200
+ID_MAX = 2**31 - 1  # the largest id its column holds
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 
@@ -96,7 +97,8 @@ class DropsPart(Pool):
         return drop_from(await self._row("drop_by_slug", slug)) if SLUG.fullmatch(slug) else None
 
     async def drop_by_id(self, drop_id: int) -> Drop | None:
-        return drop_from(await self._row("drop_by_id", drop_id))
+        """-> None for a number no drop can have, too: anybody can make an order id that names one."""
+        return drop_from(await self._row("drop_by_id", drop_id)) if 0 < drop_id <= ID_MAX else None
 
     async def drops(self, *, live_only: bool = False, limit: int = DROPS_MAX) -> list[Drop]:
         """-> the latest openings first. `live_only`: without those whose keys have left Redis."""
@@ -210,7 +212,7 @@ def check_new_drop(new: NewDrop) -> None:
 
 
 def _text(text: str, field: str, least: int, most: int) -> str:
-    if not least <= len(text) <= most or "\x00" in text:
+    if not least <= len(text) <= most or "\x00" in text or text != text.encode(errors="replace").decode():
         raise BadInput(f"{field} must have {least} to {most} characters", field=field)
     return text
 

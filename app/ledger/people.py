@@ -4,6 +4,7 @@ A code is hashed at rest, bound to the id that the asking browser holds, good fo
 come in twice: normalised (app/domain/emails.py), which is what limits and accounts go by, and as written, which is where mail goes.
 """
 
+import re
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -13,6 +14,8 @@ from app.ledger.pool import Pool
 CODES_PER_HOUR_MAX = 5  # per address
 TRIES_MAX = 5  # per code
 MINTED_AT_ONCE_MAX = 20_000
+
+HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,5 +83,5 @@ class PeoplePart(Pool):
         return await self._count("put_picture", hash, media_type, width, height, bytes) == 1
 
     async def picture(self, hash: str) -> Picture | None:
-        row = await self._row("picture", hash)
+        row = await self._row("picture", hash) if HASH.fullmatch(hash) else None
         return Picture(**row) if row else None

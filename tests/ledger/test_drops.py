@@ -48,6 +48,7 @@ async def test_two_drops_of_one_slug_published_at_once_are_one(scene):
         ({"title": ""}, "title"),
         ({"title": "t" * 201}, "title"),
         ({"title": "a\x00"}, "title"),
+        ({"title": "a\ud800"}, "title"),
         ({"description": "d" * 10_001}, "description"),
         ({"price_minor": -1}, "price"),
         ({"price_minor": 100_000_000}, "price"),
@@ -93,6 +94,11 @@ async def test_drops_are_listed_with_the_latest_opening_first_until_they_retire(
 @pytest.mark.parametrize("slug", ["no-such-drop", "", "a\x00b", "../etc", "UPPER"])
 async def test_an_unknown_slug_is_no_drop(scene, slug):
     assert await scene.ledger.drop_by_slug(slug) is None
+
+
+@pytest.mark.parametrize("drop_id", [0, -1, 999_999, 2**31, 2**32 - 1, 2**70])
+async def test_an_unknown_id_is_no_drop(scene, drop_id):
+    assert await scene.ledger.drop_by_id(drop_id) is None
 
 
 async def test_shops_are_found_by_name_or_age(scene):

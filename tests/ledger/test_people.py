@@ -94,5 +94,6 @@ async def test_a_picture_is_kept_once_under_its_hash(scene):
     assert not await scene.ledger.put_picture(name, "image/png", 3, 4, body)
     picture = await scene.ledger.picture(name)
     assert (picture.media_type, picture.width, picture.height, picture.bytes) == ("image/png", 3, 4, body)
-    assert await scene.ledger.picture("0" * 64) is None
+    for unknown in ("0" * 64, "", "\x00", name.upper(), f"{name}\n"):
+        assert await scene.ledger.picture(unknown) is None
     assert (await scene.publish(picture=name)).picture == name

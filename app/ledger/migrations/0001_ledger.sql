@@ -118,7 +118,7 @@ CREATE INDEX orders_of_shopper ON orders (shopper_id, reserved_at DESC);
 CREATE INDEX orders_of_drop ON orders (drop_id, state);
 CREATE INDEX orders_waiting ON orders (deadline) WHERE state = 'PENDING_PAYMENT';
 CREATE INDEX orders_claimed ON orders (claimed_at) WHERE state = 'PROCESSING';
-CREATE INDEX orders_unreleased ON orders (ended_at) WHERE released = false;
+CREATE INDEX orders_unreleased ON orders (drop_id, ended_at) WHERE released = false;
 
 -- Append-only: Σ units of a variant's movements = stock.sold. One line per (order, kind): a unit cannot come back twice.
 CREATE TABLE movements (
