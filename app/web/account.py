@@ -139,13 +139,12 @@ def code_hash(doors: Doors, code_id: UUID | str, code: str) -> bytes:
 
 def code_message(code_id: UUID, code: str, address: str, public_url: str) -> Message:
     minutes = CODE_SECONDS // 60
-    shown = code  # in one piece: it is copied, by people and by their phones
     return Message(
         kind="sign_in_code",
         subject_id=str(code_id),
         order_id=None,
         recipient=address,
-        subject=f"{code} is your sign-in code",
+        subject=f"{code} is your sign-in code",  # the code in one piece: it is copied, by people and by their phones
         body_text=(
             f"Your sign-in code: {code}\n\n"
             f"It works once, for {minutes} minutes, in the browser that asked for it at {public_url}.\n"
