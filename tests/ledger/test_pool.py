@@ -8,7 +8,7 @@ from app.ledger import Ledger, pool
 
 
 async def test_a_pool_shows_its_name_and_bounds_its_statements(database_url, scene):
-    named = await Ledger.open(database_url, name="crowd", connections_max=1, statement_timeout_seconds=0.2)
+    named = await Ledger.open(database_url, name="crowd", connections_max=1, statement_timeout_seconds=0.5)
     assert await scene.hand.fetchval("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'doorman-crowd'") == 1
     async with scene.locked("LOCK TABLE shops", waiting=0):
         with pytest.raises(LedgerUnreachable, match="statement timeout"):

@@ -171,7 +171,7 @@ async def test_two_recorders_with_different_batches_sell_no_unit_twice(scene):
 
 
 async def test_a_batch_that_waits_too_long_for_its_lock_leaves_nothing(scene, database_url):
-    impatient = await Ledger.open(database_url, name="impatient", connections_max=1, statement_timeout_seconds=0.2)
+    impatient = await Ledger.open(database_url, name="impatient", connections_max=1, statement_timeout_seconds=1.0)
     entry = scene.entry(await scene.shopper())
     async with scene.locked("SELECT FROM stock WHERE drop_id = $1 FOR UPDATE", scene.drop.id, waiting=0):
         with pytest.raises(LedgerUnreachable):
