@@ -118,7 +118,7 @@ class House:
         return json.loads(
             self.doorman(
                 "drop", "create", "--slug", slug, "--title", slug.title(), "--quantity", str(quantity), "--price", "49.00",
-                "--currency", "EUR", "--opens-at", "now", *more,
+                "--currency", "EUR", *(() if "--opens-at" in more else ("--opens-at", "now")), *more,
             )
         )  # fmt: skip
 
@@ -181,14 +181,22 @@ class Shopper:
 
     async def sees(self, order: str, *states: str, seconds: float = SETTLED_SECONDS_MAX) -> dict:
         """Wait until the order is in one of these states -> the order."""
+        return await self._sees(order, "state", states, seconds)
+
+    async def sees_payment(self, order: str, *states: str, seconds: float = SETTLED_SECONDS_MAX) -> dict:
+        """Wait until the order's money is in one of these states -> the order."""
+        return await self._sees(order, "payment", states, seconds)
+
+    async def _sees(self, order: str, what: str, states: tuple[str, ...], seconds: float) -> dict:
         give_up_at = time.monotonic() + seconds
+        seen = None
         while True:
             with contextlib.suppress(httpx.HTTPError):
                 seen = await self.order(order)
-                if seen["state"] in states:
+                if seen.get(what) in states:
                     return seen
             if time.monotonic() > give_up_at:
-                raise AssertionError(f"order {order} is {seen}, expected {states}\n{self.house.log()}")
+                raise AssertionError(f"order {order} is {seen}, expected {what} {states}\n{self.house.log()}")
             await asyncio.sleep(0.1)
 
 

@@ -1,0 +1,102 @@
+"""People with browsers: their verbs, nothing of the page's inside. They wait for what they see, never for a while."""
+
+import re
+import shutil
+
+from playwright.async_api import Browser, Page, expect
+
+from tests.house import House
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--no-first-run"]
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 900}
+SEES_MS = 20_000
+
+
+def chromium() -> str | None:
+    """-> the distribution's browser; None: Playwright's own."""
+    return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+
+
+class Person:
+    """One person, one browser profile, one page."""
+
+    def __init__(self, house: House, page: Page, email: str):
+        self.house, self.page, self.email = house, page, email
+        self.loads = 0  # how often the browser loaded a document: to tell a live page from a reloaded one
+        self.complaints: list[str] = []  # errors of scripts, blocked by the policy included
+        page.on("load", lambda _: self._loaded())
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda message: message.type == "error" and self._heard(message.text))
+
+    @classmethod
+    async def comes(cls, house: House, browser: Browser, email: str = "mira@example.org", viewport: dict = PHONE, **more) -> "Person":
+        context = await browser.new_context(viewport=viewport, base_url=house.url, **more)
+        context.set_default_timeout(SEES_MS)
+        return cls(house, await context.new_page(), email)
+
+    async def leaves(self) -> None:
+        await self.page.context.close()
+
+    def _loaded(self) -> None:
+        self.loads += 1
+
+    def _heard(self, text: str) -> None:
+        if "status of 4" not in text:  # a refused request is an answer, not a complaint
+            self.complaints.append(text)
+
+    # ---- doing ---------------------------------------------------------------------------------------------------------------
+
+    async def opens(self, path: str) -> None:
+        await self.page.goto(path)
+
+    async def signs_in(self, then: str = "/") -> None:
+        """Ask for a code, read the mail, type the code."""
+        await self.page.goto(f"/sign-in?next={then}")
+        await self.page.get_by_label("E-mail address").fill(self.email)
+        await self.page.get_by_role("button", name="Send me the digits").click()
+        code = self.page.locator("input[name=code]")
+        await expect(code).to_be_visible()
+        await code.fill(await self._code_from_mail())
+        await self.page.locator("main button[type=submit]").first.click()
+        await self.page.wait_for_url(re.compile(re.escape(self.house.url + then) + r"(\?.*)?$"))
+
+    async def _code_from_mail(self) -> str:
+        answer = await self.page.request.get("/dev/mail", headers={"Accept": "application/json"})
+        mail = next(mail for mail in await answer.json() if mail["to"] == self.email and mail["kind"] == "sign_in_code")
+        return re.search(r"\b(\d{6})\b", mail["text"])[1]
+
+    async def buys(self) -> None:
+        """One tap, and the order page."""
+        await self.page.locator("[data-buy-button]").click()
+        await self.page.wait_for_url(re.compile(r"/orders/"))
+
+    async def pays(self, card: str = "pm_card_visa") -> None:
+        await self.page.locator(f"label:has(input[value={card}])").click()
+        await self.page.get_by_role("button", name=re.compile("^Pay ")).click()
+
+    async def gives_the_unit_back(self) -> None:
+        await self.page.get_by_text("I changed my mind").click()
+        await self.page.get_by_role("button", name="Give it back").click()
+
+    # ---- seeing --------------------------------------------------------------------------------------------------------------
+
+    async def sees_phase(self, phase: str, timeout_ms: float = SEES_MS) -> None:
+        await expect(self.page.locator(f"[data-phase={phase}]").first).to_be_attached(timeout=timeout_ms)
+
+    async def sees_left(self, units: int) -> None:
+        await expect(self.page.locator("#scene")).to_have_attribute("data-left", str(units), timeout=SEES_MS)
+
+    async def sees_order(self, *states: str) -> None:
+        await expect(self.page.locator("#order")).to_have_attribute("data-order-state", re.compile("|".join(states)), timeout=SEES_MS)
+
+    async def can_buy(self) -> bool:
+        return await self.page.locator("[data-buy-button]").is_enabled()
+
+    async def seconds_shown(self) -> int:
+        """-> what the countdown says, in seconds."""
+        parts = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
+        total = 0
+        for unit, seconds in parts.items():
+            total += seconds * int(await self.page.locator(f"[data-unit={unit}] b").text_content() or 0)
+        return total

@@ -1,0 +1,91 @@
+"""From the countdown to "paid", in Chromium, as a person lives it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from e2e.people import DESKTOP
+
+pytestmark = pytest.mark.slow
+
+
+def in_seconds(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+
+
+async def test_a_shopper_waits_for_the_door_buys_pays_and_another_sees_the_stock_fall(house, comes):
+    house.ensure_shop()
+    mira, onlooker = await comes("mira@example.org"), await comes("onlooker@example.org", viewport=DESKTOP)
+    house.opens_drop("night-lamp", 3, "--opens-at", in_seconds(14))
+    await mira.signs_in("/drops/night-lamp")
+    await onlooker.opens("/drops/night-lamp")
+    loads = mira.loads, onlooker.loads
+    assert not await mira.can_buy()
+    await mira.sees_phase("last_seconds")
+    await mira.sees_phase("open")
+    await onlooker.sees_phase("open")
+    await onlooker.sees_left(3)
+    assert (mira.loads, onlooker.loads) == loads, "the door must open without a reload"
+    await mira.buys()
+    await onlooker.sees_left(2)
+    assert onlooker.loads == loads[1], "the stock must fall without a reload"
+    await mira.sees_order("PENDING_PAYMENT")
+    await mira.pays()
+    await mira.sees_order("PAID")
+    assert house.books_at_rest("night-lamp")["paid"] == 1
+
+
+async def test_a_declined_card_leaves_the_piece_and_another_card_pays_it(house, comes):
+    house.opens_drop("declined", 2)
+    mira = await comes("decliner@example.org")
+    await mira.signs_in("/drops/declined")
+    await mira.buys()
+    await mira.sees_order("PENDING_PAYMENT")
+    await mira.pays("pm_card_chargeDeclined")
+    await mira.page.locator("[data-notice]").wait_for()
+    await mira.pays()
+    await mira.sees_order("PAID")
+
+
+async def test_a_shopper_who_changes_their_mind_gives_the_piece_to_the_next(house, comes):
+    house.opens_drop("regret", 1)
+    mira, next_one = await comes("regret@example.org"), await comes("next@example.org")
+    await mira.signs_in("/drops/regret")
+    await mira.buys()
+    await mira.sees_order("PENDING_PAYMENT")
+    await next_one.signs_in("/drops/regret")
+    await next_one.sees_phase("all_held")
+    await mira.gives_the_unit_back()
+    await mira.sees_order("CANCELLED")
+    await next_one.sees_phase("open")
+    await next_one.buys()
+    await next_one.sees_order("PENDING_PAYMENT")
+
+
+async def test_everything_works_without_javascript(house, comes):
+    house.opens_drop("plain", 1)
+    mira = await comes("plain@example.org", java_script_enabled=False)
+    await mira.signs_in("/drops/plain")
+    await mira.buys()
+    await mira.page.reload()
+    await mira.sees_order("PENDING_PAYMENT")
+    await mira.pays()
+    for _ in range(40):
+        await mira.page.reload()
+        if await mira.page.locator("[data-order-state=PAID]").count():
+            break
+    await mira.sees_order("PAID")
+
+
+async def test_two_taps_and_the_back_button_make_one_order(house, comes):
+    house.opens_drop("twice-tapped", 5)
+    mira = await comes("twice@example.org")
+    await mira.signs_in("/drops/twice-tapped")
+    await mira.page.locator("[data-buy-button]").dblclick()
+    await mira.page.wait_for_url("**/orders/**")
+    first = mira.page.url.split("?")[0]
+    await mira.page.go_back()
+    link = mira.page.locator("#mine a[href*='/orders/']")
+    await link.wait_for()
+    assert (await link.get_attribute("href")).split("?")[0] in first
+    assert house.books_at_rest("twice-tapped")["held"] == 1
