@@ -93,10 +93,12 @@ async def unwritten_order(order_id: UUID, shopper_id: int, call: Call, doors: Do
     drop = await doors.catalogue.find_by_id(drop_of(order_id))
     if drop is None:
         raise NotFound("no such drop")
+    token = call.query("t")
+    word = doors.order_tokens.read(token)
     receipt = await doors.gate.receipt(drop.id, order_id)
     if receipt is not None and receipt.buyer == shopper_id:
-        return unrecorded(order_id, drop, receipt, lost=False)
-    match doors.order_tokens.read(call.query("t")):
+        return unrecorded(order_id, drop, receipt, lost=False, token=token if word else "")
+    match word:
         case [named_order, named_shopper, named_drop, reserved_ms] if [named_order, named_shopper, named_drop] == [
             str(order_id),
             shopper_id,
@@ -105,7 +107,7 @@ async def unwritten_order(order_id: UUID, shopper_id: int, call: Call, doors: Do
             row = await doors.ledger.order_for(order_id, shopper_id)  # written between the two looks
             if row is not None:
                 return recorded(row)
-            return unrecorded(order_id, drop, None, lost=now_ms() - reserved_ms > LOST_SECONDS * 1000)
+            return unrecorded(order_id, drop, None, lost=now_ms() - reserved_ms > LOST_SECONDS * 1000, token=token)
     raise NotFound("no such order")
 
 

@@ -102,7 +102,7 @@ def declined_words(reason: str | None) -> str:
     return DECLINE_WORDS.get(reason or "", "That card was declined.")
 
 
-def unrecorded(order_id: UUID, drop: Drop, receipt: Receipt | None, *, lost: bool) -> OrderView:
+def unrecorded(order_id: UUID, drop: Drop, receipt: Receipt | None, *, lost: bool, token: str) -> OrderView:
     """An order that the ledger does not have: the gate's receipt says what it is, without one only that there was one."""
     variant = next(
         (variant for variant in drop.variants if receipt is not None and variant.id == receipt.variant_id), drop.variants[0]
@@ -132,6 +132,7 @@ def unrecorded(order_id: UUID, drop: Drop, receipt: Receipt | None, *, lost: boo
         can_pay=False,
         can_cancel=False,
         moving=not lost,
+        token=token,
     )
 
 

@@ -150,11 +150,16 @@ class OrderView:
     notice: str | None  # why the last attempt did not go through
     can_pay: bool
     can_cancel: bool
-    moving: bool  # it will change by itself soon: poll
+    moving: bool  # it will change by itself soon: poll status_url
+    token: str = ""  # our own word for an order that is not recorded yet; polling must carry it on
 
     @property
     def url(self) -> str:
         return f"/orders/{self.id}"
+
+    @property
+    def status_url(self) -> str:
+        return f"{self.url}/status?t={self.token}" if self.token else f"{self.url}/status"
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,11 @@ async def test_for_ten_seconds_our_own_word_is_enough(shop):
     drop = await shop.opens()
     client = await shop.shopper()
     order = new_order_id(drop.id)
-    answer = await client.get(f"/orders/{order}?t={our_word(shop, order, client.shopper_id, drop.id, 5)}", headers=JSON)
+    word = our_word(shop, order, client.shopper_id, drop.id, 5)
+    answer = await client.get(f"/orders/{order}?t={word}", headers=JSON)
     assert (answer.status_code, answer.json()["state"]) == (200, "CONFIRMING")
+    page = await client.get(f"/orders/{order}?t={word}")
+    assert f'data-status="/orders/{order}/status?t={word}"' in page.text  # the page goes on asking with it
 
 
 async def test_after_ten_seconds_a_place_that_nobody_knows_is_lost_and_said_to_be_free_of_charge(shop):
