@@ -7,7 +7,9 @@ gate    what a call of the gate costs the web process, by the number of waiting 
 """
 
 import argparse
+import contextlib
 import importlib
+import resource
 import sys
 from collections.abc import Sequence
 
@@ -33,4 +35,13 @@ def main(argv: Sequence[str]) -> int:
         one.set_defaults(run=module.run)
     arguments = parser.parse_args(argv)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # standard output is for the numbers
+    _raise_open_files()
     return arguments.run(arguments)
+
+
+def _raise_open_files() -> None:
+    """A crowd needs a descriptor per connection: take as many as the system lets us have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):  # "unlimited" is no number that every kernel takes
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from app import wiring
 from app.bench.crowd import CONNECTIONS_DEFAULT, Ask, Tally, play
-from app.bench.report import print_report, table
+from app.bench.report import print_report, table, whole
 from app.bench.site import Site, new_drop, site, status_of
 from app.bench.statements import CannotCount, counting
 
@@ -102,6 +102,8 @@ async def _count_while(place: Site, burst, control_url: str, cookie: str):
     """-> (what `burst()` returned, statements of web processes meanwhile or None, why not). `burst` is played exactly once."""
     tally = None
     try:
+        if place.run["postgres"]["pid"] is None:
+            raise CannotCount("the database is not the embedded one, so its log is not ours to change")
         async with counting(place.settings.database_url, place.data / "log" / "postgres.log") as (statements, connection):
             statements.mark()
             tally = await asyncio.to_thread(burst)
@@ -154,8 +156,8 @@ def _lines(burst: Burst) -> list[str]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--buyers", type=int, default=20_000)
-    parser.add_argument("--units", type=int, default=100)
-    parser.add_argument("--conns", type=int, default=CONNECTIONS_DEFAULT, help="connections open at once (%(default)s)")
-    parser.add_argument("--web", type=int, default=2, help="web processes of a throwaway Doorman (%(default)s)")
+    parser.add_argument("--buyers", type=whole, default=20_000)
+    parser.add_argument("--units", type=whole, default=100)
+    parser.add_argument("--conns", type=whole, default=CONNECTIONS_DEFAULT, help="connections open at once (%(default)s)")
+    parser.add_argument("--web", type=whole, default=2, help="web processes of a throwaway Doorman (%(default)s)")
     parser.add_argument("--data", type=Path, help="data folder of a running doorman up; else a throwaway one is started")

@@ -14,7 +14,7 @@ from pathlib import Path
 import redis.asyncio
 import uvloop
 
-from app.bench.report import print_report
+from app.bench.report import print_report, whole
 from app.domain.drops import Door
 from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
@@ -101,6 +101,6 @@ async def _script_us(server) -> int:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--buyers", type=int, default=20_000, help="buyers a round (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the median counts (%(default)s)")
+    parser.add_argument("--buyers", type=whole, default=20_000, help="buyers a round (%(default)s)")
+    parser.add_argument("--rounds", type=whole, default=3, help="rounds, of which the median counts (%(default)s)")
     parser.add_argument("--appendfsync", choices=("always", "everysec"), default="always")

@@ -24,7 +24,7 @@ import asyncpg
 from litestar import Litestar, Request, Response, get, post
 
 from app.bench.crowd import CONNECTIONS_DEFAULT, Ask, Crowd, Tally
-from app.bench.report import print_report, table
+from app.bench.report import print_report, table, whole
 from app.embedded import folders, postgres
 from app.embedded.children import tied
 from app.errors import StartFailed
@@ -198,6 +198,6 @@ def _await(url: str, process: subprocess.Popen, log: Path) -> None:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--buyers", type=int, default=20_000)
-    parser.add_argument("--units", type=int, default=100)
-    parser.add_argument("--conns", type=int, default=CONNECTIONS_DEFAULT, help="connections open at once (%(default)s)")
+    parser.add_argument("--buyers", type=whole, default=20_000)
+    parser.add_argument("--units", type=whole, default=100)
+    parser.add_argument("--conns", type=whole, default=CONNECTIONS_DEFAULT, help="connections open at once (%(default)s)")

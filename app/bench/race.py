@@ -22,7 +22,7 @@ from saq.job import Status
 
 from app import wiring
 from app.bench.crowd import Ask, Tally, play
-from app.bench.report import print_report, table
+from app.bench.report import print_report, table, whole
 from app.bench.site import Site, new_drop, site
 from app.errors import StartFailed
 from app.jobs import PAYMENT, Jobs, open_queue
@@ -215,5 +215,5 @@ def _lines(summary: dict) -> list[str]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--buyers", type=int, default=400)
-    parser.add_argument("--units", type=int, default=400)
+    parser.add_argument("--buyers", type=whole, default=400)
+    parser.add_argument("--units", type=whole, default=400)

@@ -1,5 +1,6 @@
 """How a measure is printed: a small table for people, one JSON object for programs, and the findings that make it fail."""
 
+import argparse
 import json
 import sys
 
@@ -13,6 +14,13 @@ def print_report(summary: dict, lines: list[str], as_json: bool) -> int:
         for finding in summary["findings"]:
             print(f"FINDING: {finding}", file=sys.stderr)
     return 1 if summary["findings"] else 0
+
+
+def whole(text: str) -> int:
+    """An option's value -> a whole number of at least 1."""
+    if not (text.isascii() and text.isdecimal() and int(text) >= 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
 
 
 def table(rows: list[tuple[str, str]]) -> list[str]:

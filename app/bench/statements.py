@@ -22,10 +22,11 @@ PREFIX = "bench "
 SETTINGS = (
     ("log_statement", "all"),
     ("log_line_prefix", f"{PREFIX}%a "),
+    ("log_parameter_max_length", "0"),  # values are people's; statements are ours
     ("log_duration", "off"),
     ("log_min_duration_statement", "-1"),
 )
-STATEMENT = re.compile(rf"^{PREFIX}(\S*) LOG:  (?:statement|execute [^:]*): (.*)", re.MULTILINE)
+STATEMENT = re.compile(rf"^{PREFIX}(\S*) LOG:  (?:statement|execute [^:]*): (.*(?:\n\t.*)*)", re.MULTILINE)
 SEEN_SECONDS_MAX = 5.0
 
 
@@ -44,7 +45,7 @@ class Statements:
         self._from = self._log.stat().st_size
 
     def read(self) -> list[tuple[str, str]]:
-        """-> (application name, first line of the statement) of each statement since the mark."""
+        """-> (application name, the statement on one line) of each statement since the mark."""
         with self._log.open("rb") as log:
             log.seek(self._from)
             return statements_in(log.read().decode(errors="replace"))
@@ -66,8 +67,8 @@ class Statements:
 
 
 def statements_in(text: str) -> list[tuple[str, str]]:
-    """Lines of the server's log -> (application name, first line of the statement)."""
-    return [(name, statement) for name, statement in STATEMENT.findall(text)]
+    """Lines of the server's log -> (application name, the statement on one line)."""
+    return [(name, " ".join(statement.split())) for name, statement in STATEMENT.findall(text)]
 
 
 @asynccontextmanager

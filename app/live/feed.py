@@ -26,6 +26,7 @@ CHANNEL = "doorman:feed"
 CONNECT_SECONDS_MAX = 1.0  # one attempt to connect
 SILENCE_SECONDS_MAX = 1.0  # quiet for this long: ask the server whether it is there
 PONG_SECONDS_MAX = 1.0  # and it must answer within this
+PONG_TURNS = 4
 RETRY_SECONDS_FIRST = 0.05
 RETRY_SECONDS_MAX = 1.0
 PUBLISH_SECONDS_MAX = 0.5  # one batch of messages, connect not counted
@@ -154,19 +155,24 @@ class Feed:
 
 
 async def _listen(connection: Connection, handler: Handler) -> None:
-    """Until the connection fails. A quiet server is asked with PING and must answer; any traffic counts as an answer."""
-    asked = False
+    """Until the connection fails. A quiet server is asked with PING and must answer; any traffic counts as an answer.
+
+    The wait for the answer has several turns: in a busy process time may run out in the very turn in which the answer arrived.
+    """
+    turns = 0
     while True:
-        response = await connection.read_response(timeout=PONG_SECONDS_MAX if asked else SILENCE_SECONDS_MAX)
-        if response is None:
-            if asked:
-                raise TimeoutError(f"no answer for {SILENCE_SECONDS_MAX + PONG_SECONDS_MAX:g} s")
+        response = await connection.read_response(timeout=PONG_SECONDS_MAX / PONG_TURNS if turns else SILENCE_SECONDS_MAX)
+        if response is not None:
+            turns = 0
+            if response[0] == b"message":
+                _hear(response[2], handler)
+        elif turns == 0:
             await connection.send_command("PING")
-            asked = True
-            continue
-        asked = False
-        if response[0] == b"message":
-            _hear(response[2], handler)
+            turns = PONG_TURNS
+        elif turns == 1:
+            raise TimeoutError(f"no answer for {SILENCE_SECONDS_MAX + PONG_SECONDS_MAX:g} s")
+        else:
+            turns -= 1
 
 
 def _hear(payload: bytes, handler: Handler) -> None:

@@ -147,7 +147,9 @@ def test_a_folder_that_no_up_serves_is_refused_rather_than_replaced(tmp_path):
         raise AssertionError("must not be reached")
 
 
-@pytest.mark.parametrize("wrong", [[], ["sprint"], ["burst", "--buyers", "many"]])
+@pytest.mark.parametrize(
+    "wrong", [[], ["sprint"], ["burst", "--buyers", "many"], ["race", "--units", "0"], ["naive", "--conns", "-1"]]
+)
 def test_wrong_usage_is_exit_code_two(wrong, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(wrong)

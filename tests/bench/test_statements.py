@@ -28,7 +28,7 @@ async def named(dsn, name):
 
 def test_only_statements_are_counted_each_once_and_under_its_sender():
     assert statements_in(LOG) == [
-        ("doorman-pages", "SELECT 1"),
+        ("doorman-pages", "SELECT 1 FROM drops"),
         ("doorman-recorder", "BEGIN;"),
         ("", "SELECT 2"),
     ]

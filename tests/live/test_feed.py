@@ -10,6 +10,7 @@ import pytest
 import redis.asyncio
 
 from app.embedded import valkey
+from app.live import feed as feed_module
 from app.live.feed import CHANNEL, PENDING_MESSAGES_MAX, Feed
 
 SECONDS_MAX = 10.0
@@ -133,6 +134,17 @@ async def test_a_quiet_server_that_answers_is_left_alone(redis_url, listening):
     await asyncio.sleep(2.5)  # two questions
     assert not listener.feed.deaf
     assert listener.heard.empty()
+
+
+async def test_a_process_too_busy_to_listen_does_not_take_its_server_for_dead(redis_url, listening, monkeypatch):
+    monkeypatch.setattr(feed_module, "SILENCE_SECONDS_MAX", 0.1)
+    monkeypatch.setattr(feed_module, "PONG_SECONDS_MAX", 0.2)
+    listener = await listening(redis_url)
+    for _ in range(10):
+        await asyncio.sleep(0)
+        time.sleep(0.25)  # noqa: ASYNC251 (that is the point: nothing else gets a turn)
+    assert listener.heard.empty(), "a gap was told"
+    assert not listener.feed.deaf
 
 
 async def test_a_feed_that_never_found_its_server_is_deaf_and_open_does_not_fail(folder):
