@@ -19,9 +19,10 @@ Every full page (not the fragments)
 
 index.html            cards: list of Card(drop, scene)
 drop.html             drop: Drop · scene: Scene · mine: Mine          include _fragments/scene.html and _fragments/mine.html
-                      The page opens the socket /drops/{slug}/live (hx-ws) and re-fetches /drops/{slug}/mine when the phase changes.
+                      static/js/live.js follows /drops/{slug}/live, or polls stock; /mine is fetched again after Back only, never at
+                      the opening, when everybody would ask at once: which of its parts show follows data-phase in CSS (data-in).
 order.html            order: OrderView · cards: list of PaymentChoice · notice: str | None      include _fragments/order_status.html
-                      _fragments/order_status.html polls GET /orders/{id}/status (htmx) while order.moving.
+                      static/js/order.js polls order.status_url while order.moving.
 orders.html           orders: list of OrderView
 sign_in.html          next str · email str · problem: str | None      POST /sign-in (email, next)
 sign_in_code.html     next str · email str · problem: str | None      POST /sign-in/code (code)

@@ -33,7 +33,7 @@ def a_drop(variants: int = 1, units: int = 100, **changes) -> Drop:
         shop_id=1,
         shop_name="Atelier Lindqvist",
         slug="night-lamp-4",
-        title="Night lamp Nº 4, brass",
+        title="Night lamp Nº 4",
         description="Spun by hand.\nNumbered under the foot.",
         price_minor=14_900,
         currency="EUR",
@@ -73,7 +73,7 @@ def an_order(state: str = OrderState.PENDING_PAYMENT, **changes) -> OrderView:
     order = OrderView(
         id="00000004-5d2a-8c11-9e07-3f6b1c2d4e5f",
         drop_slug="night-lamp-4",
-        drop_title="Night lamp Nº 4, brass",
+        drop_title="Night lamp Nº 4",
         variant="Brass",
         quantity=1,
         state=str(state),
