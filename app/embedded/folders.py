@@ -7,6 +7,7 @@ temporary folder. Its name is random and noted in DATA/sockets; a folder noted b
 import contextlib
 import errno
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -117,5 +118,10 @@ def reason_in(log: Path, since: int) -> str:
     for words in ((os.strerror(errno.ENOSPC),), ("FATAL", "PANIC"), ("rror",), ("",)):
         for line in reversed(lines):
             if any(word in line for word in words):
-                return line.strip()
+                return without_stamp(line)
     return "no output"
+
+
+def without_stamp(line: str) -> str:
+    """'2026-11-30 18:53:41.152 UTC [9145] FATAL:  could not ...' -> 'FATAL: could not ...'."""
+    return " ".join(re.sub(r"^\d{4}-\d\d-\d\d \S+ \S+ \[\d+\] ", "", line.strip()).split())

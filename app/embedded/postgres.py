@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from app.embedded.children import started_at, tied, wait_gone
-from app.embedded.folders import open_log, reason_in, write_private
+from app.embedded.folders import open_log, reason_in, without_stamp, write_private
 from app.errors import StartFailed
 
 READY_SECONDS = 30.0
@@ -193,7 +193,7 @@ def _run(command: list, data: Path, account: pwd.struct_passwd | None, **options
     if done.returncode:
         said = [line for line in done.stderr.strip().splitlines() if "error" in line.lower() or "fatal" in line.lower()]
         reason = (said or done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise StartFailed(f"PostgreSQL could not make its data folder {data}: {reason.removeprefix('initdb: error: ')}")
+        raise StartFailed(f"PostgreSQL could not make its data folder {data}: {without_stamp(reason)}")
 
 
 def _programs() -> Path:

@@ -65,7 +65,8 @@ def test_the_line_about_a_full_disk_is_found_among_others(tmp_path):
     since = log.stat().st_size
     log.write_text(log.read_text() + "LOG: starting\nPANIC: could not write: No space left on device\nLOG: shut down\n")
     assert folders.reason_in(log, since) == "PANIC: could not write: No space left on device"
-    log.write_text("old: FATAL: earlier\n" + "LOG: starting\nFATAL: no such role\nLOG: shut down\n")
+    stamp = "2026-11-30 18:53:41.152 UTC [9145] "
+    log.write_text("old: FATAL: earlier\n" + f"{stamp}LOG:  starting\n{stamp}FATAL:  no such role\n{stamp}LOG:  shut down\n")
     assert folders.reason_in(log, since) == "FATAL: no such role"
     assert folders.reason_in(log, log.stat().st_size) == "no output"
 
