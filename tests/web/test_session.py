@@ -1,9 +1,11 @@
 """The session cookie: who made it, how long it is good, and that nothing a stranger sends is more than "not signed in"."""
 
+import asyncio
 import time
 
 import pytest
 
+from app.errors import LedgerUnreachable
 from app.settings import Settings
 from app.web.session import SESSION_SECONDS, Sessions, mint_cookies
 
@@ -99,3 +101,28 @@ def test_the_cookie_is_bound_to_host_and_scheme_in_production():
 def test_the_cookie_works_without_tls_in_development():
     cookie = Sessions(SETTINGS).fresh_cookie(SHOPPER, 0).to_header(header="")
     assert cookie.startswith("session=") and "HttpOnly" in cookie and "SameSite=lax" in cookie and "Secure" not in cookie
+
+
+async def test_while_the_feed_is_deaf_sign_outs_are_read_from_the_ledger(sessions, monkeypatch):
+    monkeypatch.setattr("app.web.session.EPOCH_POLL_SECONDS", 0.0)
+    value, asked = sessions.value(SHOPPER, 0), asyncio.Event()
+
+    class Ledger:
+        gone = True
+
+        async def signed_out_epochs(self):
+            if self.gone:
+                self.gone = False
+                raise LedgerUnreachable("back at the next look")
+            asked.set()
+            return {SHOPPER: 1}
+
+    class Feed:
+        deaf = True
+
+    polling = asyncio.create_task(sessions.poll_while_deaf(Ledger(), Feed()))
+    async with asyncio.timeout(5):
+        await asked.wait()
+        await asyncio.sleep(0)
+    polling.cancel()
+    assert read(sessions, value) is None

@@ -195,3 +195,26 @@ async def test_the_development_mailbox_shows_the_mails_as_the_contract_says(shop
     assert list(mail) == ["to", "kind", "subject", "text", "html", "message_id", "order"]
     assert (mail["to"], mail["kind"], mail["order"]) == ("ada@example.org", "sign_in_code", None)
     assert "ada@example.org" in (await shop.browser().get("/dev/mail")).text
+
+
+async def test_a_retired_drop_is_closed_without_asking_the_gate(shop, monkeypatch):
+    drop = await shop.opens()
+    client = await shop.shopper()
+    assert await shop.ledger.change_door(drop.id, Door.CLOSED)
+    assert await shop.ledger.retire_drop(drop.id)
+
+    async def gone(*_):
+        raise GateUnreachable("retired")
+
+    monkeypatch.setattr(type(shop.gate), "reserve", gone)
+    monkeypatch.setattr(type(shop.gate), "peek", gone)
+    assert (await client.post(f"/drops/{drop.slug}/buy", json={}, headers=JSON)).status_code == 503
+    await shop.feed.publish("drop", drop=drop.id)
+    for _ in range(200):
+        answer = await client.post(f"/drops/{drop.slug}/buy", json={"key": "k"}, headers=JSON)
+        if answer.status_code != 503:
+            break
+        await asyncio.sleep(0.4)  # below the shopper's own pace
+    assert (answer.status_code, answer.json()["verdict"]) == (409, "closed")
+    assert (await stock_of(shop, drop))["phase"] == "closed"
+    assert (await client.get(f"/drops/{drop.slug}")).status_code == 200
