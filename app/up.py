@@ -219,6 +219,7 @@ class _Machine:
         """What no first page needs: sandboxes, recorder, worker, and on the first start the demo shop."""
         programs = {"provider": self.commands.provider, "warehouse": self.commands.warehouse}
         for name, sandbox in self.sandboxes.items():
+            (self.data / name).mkdir(exist_ok=True, mode=0o700)
             arguments = ["--host", HOST, "--port", str(urlsplit(sandbox["url"]).port)]
             arguments += ["--data", str(self.data / name), "--token-file", str(self.data / f"{name}-token")]
             launch = command([*programs[name], *arguments], {}, output=self.logs / f"{name}.log")

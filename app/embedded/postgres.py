@@ -34,6 +34,7 @@ DATABASE = "doorman"
 UNPRIVILEGED = "nobody"
 SHARED = Path("/var/lib/doorman")  # as root: what `nobody` must reach and nobody else may list
 CONNECTIONS_MAX = 120
+OWNER_NOTE = ".data"  # beside a folder there: the DATA that it belongs to
 SETTINGS = (
     "shared_buffers=64MB",
     f"max_connections={CONNECTIONS_MAX}",
@@ -53,9 +54,22 @@ def folder_for(data: Path) -> Path:
         return Path(note.read_text().strip())
     if os.geteuid() != 0 or (data / "postgres").exists() or _reachable_by_all(data):
         return data / "postgres"
+    _remove_throwaways()
     folder = _shared() / secrets.token_hex(8)
     write_private(note, str(folder))
+    write_private(folder.with_suffix(OWNER_NOTE), str(data.resolve()))
     return folder
+
+
+def _remove_throwaways() -> None:
+    """Remove databases whose DATA lay below the temporary folder and is gone: what tests left. Any other is left alone for ever."""
+    for owner in _shared().glob(f"*{OWNER_NOTE}"):
+        with suppress(OSError):
+            data, folder = Path(owner.read_text()), owner.with_suffix("")
+            temporary = data.is_relative_to(Path(tempfile.gettempdir()).resolve())
+            if temporary and not (data / "postgres-folder").exists() and _served_by(folder) is None:
+                shutil.rmtree(folder, ignore_errors=True)
+                owner.unlink()
 
 
 def start(
@@ -135,19 +149,23 @@ def _await_predecessor(data: Path) -> None:
     dead one that nobody has reaped, so the file goes when the server is gone. Memory that its last processes still use is found by
     PostgreSQL without the file: see SHARED_MEMORY_IN_USE.
     """
-    try:
-        pid = int((data / "postmaster.pid").read_text().splitlines()[0])
-    except (OSError, ValueError, IndexError):
-        return
-    started = started_at(pid)
-    alive = started is not None and _is_server(pid, data)
-    if alive and not wait_gone(pid, started, PREDECESSOR_SECONDS):
+    pid = _served_by(data)
+    if pid is not None and not wait_gone(pid, started := started_at(pid), PREDECESSOR_SECONDS):
         if sys.platform == "linux":  # its parent lives, or the kernel would have ended it
             raise StartFailed(f"The database folder {data} is already served by process {pid}; stop that one first")
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGQUIT)
         wait_gone(pid, started, PREDECESSOR_SECONDS)
     (data / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _served_by(data: Path) -> int | None:
+    """-> the process number of the living server of this folder."""
+    try:
+        pid = int((data / "postmaster.pid").read_text().splitlines()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pid if started_at(pid) is not None and _is_server(pid, data) else None
 
 
 def _is_server(pid: int, data: Path) -> bool:

@@ -166,6 +166,27 @@ def test_below_a_private_folder_the_data_lie_where_their_account_can_reach_them(
     finally:
         for folder in (first, private, sockets):
             shutil.rmtree(folder, ignore_errors=True)
+        postgres._remove_throwaways()
+
+
+def test_what_a_deleted_throwaway_left_behind_is_removed_and_nothing_else(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(postgres, "SHARED", tmp_path / "shared")
+    monkeypatch.setattr(postgres, "_reachable_by_all", lambda folder: False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+
+    def made(data: Path) -> Path:
+        data.mkdir(parents=True)
+        folder = postgres.folder_for(data)
+        folder.mkdir()
+        return folder
+
+    deleted, living = made(tmp_path / "tmp" / "deleted"), made(tmp_path / "tmp" / "living")
+    elsewhere = made(tmp_path / "srv" / "unmounted")
+    shutil.rmtree(tmp_path / "tmp" / "deleted")
+    shutil.rmtree(tmp_path / "srv" / "unmounted")
+    made(tmp_path / "tmp" / "next")
+    assert [folder.exists() for folder in (deleted, living, elsewhere)] == [False, True, True]
 
 
 def test_binaries_that_the_account_cannot_read_are_copied_to_where_it_can(monkeypatch, tmp_path):
