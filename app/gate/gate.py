@@ -231,6 +231,10 @@ class Gate:
     @contextlib.asynccontextmanager
     async def _side_wire(self) -> AsyncIterator[Wire]:
         """A connection for one call that blocks or carries a whole drop, so that nobody else waits behind it."""
+        while (
+            self._idle_wires and not self._idle_wires[-1].connected
+        ):  # it lost its server: a new one tries at once, it would pause
+            await self._discard(self._idle_wires.pop())
         if self._idle_wires:
             wire = self._idle_wires.pop()
         else:
@@ -239,13 +243,16 @@ class Gate:
         try:
             yield wire
         except (GateUnreachable, asyncio.CancelledError):  # the call may still be running there
-            self._side_wires.discard(wire)
-            await wire.close()
+            await self._discard(wire)
             raise
         except BaseException:
             self._idle_wires.append(wire)
             raise
         self._idle_wires.append(wire)
+
+    async def _discard(self, wire: Wire) -> None:
+        self._side_wires.discard(wire)
+        await wire.close()
 
 
 def _stamp() -> str:
