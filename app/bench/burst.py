@@ -2,7 +2,8 @@
 
 SQL statements caused by losers are counted by PostgreSQL itself (app/bench/statements.py): every statement that a web process sent
 between the first request and the last answer. Winners cause none either (their orders are written by the recorder), so the lawful
-number is 0 and no attribution is needed. Page views before it have every web process know the drop, as they do in any sale.
+number is 0. Set apart is only what a web process asks by the clock, crowd or no crowd (BY_THE_CLOCK), and only as many as the clock
+explains. Page views before the burst have every web process know the drop, as they do in any sale.
 """
 
 import argparse
@@ -18,6 +19,8 @@ from app.bench.site import Site, new_drop, site, status_of
 from app.bench.statements import CannotCount, counting
 
 WEB_PROCESSES = ("doorman-pages", "doorman-dashboard")  # application names of a web process's pools
+BY_THE_CLOCK = ("FROM published_drops WHERE NOT $1", "SELECT id, session_epoch FROM shoppers WHERE")  # re-read now and then
+BY_THE_CLOCK_PER_SECOND_MAX = 1.0  # of each, by one web process
 WARM_VIEWS, WARM_CONNECTIONS = 256, 64  # page views at once, so that every web process gets some
 DRAIN_SECONDS_MAX = 60.0
 
@@ -28,11 +31,27 @@ class Burst:
 
     units: int
     tally: Tally
-    sql: list[tuple[str, str]] | None  # statements that web processes sent during the burst; None: could not be counted
+    sql: list[str] | None  # statements that web processes sent during the burst; None: could not be counted
     sql_reason: str | None
+    web_processes: int
     drain_seconds: float  # from the last answer until the ledger had everything
     books: dict
     recorded: int  # orders in the ledger
+
+    @property
+    def by_the_clock(self) -> list[str]:
+        """-> statements that the crowd did not cause; none when there are more of them than the clock explains."""
+        found = [statement for statement in self.sql or () if any(part in statement for part in BY_THE_CLOCK)]
+        lawful = self.web_processes * len(BY_THE_CLOCK) * (1 + BY_THE_CLOCK_PER_SECOND_MAX * self.tally.wall_seconds)
+        return found if len(found) <= lawful else []
+
+    @property
+    def by_the_crowd(self) -> list[str] | None:
+        """-> statements that somebody's request caused; None: could not be counted."""
+        if self.sql is None:
+            return None
+        clock = set(self.by_the_clock)
+        return [statement for statement in self.sql if statement not in clock]
 
     def findings(self) -> list[str]:
         """-> what is wrong, in sentences; empty when the burst was right."""
@@ -53,10 +72,10 @@ class Burst:
             told.append(f"{tally.failed} requests failed, {tally.unanswered} were not answered")
         if odd := {kind: count for kind, count in tally.answers.items() if kind.startswith("http ")}:
             told.append(f"answers without a verdict: {odd}")
-        if self.sql is None:
+        if self.by_the_crowd is None:
             told.append(f"SQL statements could not be counted: {self.sql_reason}")
-        elif self.sql:
-            told.append(f"{len(self.sql)} SQL statements of web processes during the burst, such as: {self.sql[0][1][:80]}")
+        elif self.by_the_crowd:
+            told.append(f"{len(self.by_the_crowd)} SQL statements were caused by the crowd, such as: {self.by_the_crowd[0][:80]}")
         return told
 
     def summary(self) -> dict:
@@ -64,7 +83,8 @@ class Burst:
             "measure": "burst",
             "units": self.units,
             **self.tally.summary(),
-            "sql_by_losers": None if self.sql is None else len(self.sql),
+            "sql_by_losers": None if self.by_the_crowd is None else len(self.by_the_crowd),
+            "sql_by_the_clock": len(self.by_the_clock),
             "recorded": self.recorded,
             "drain_seconds": round(self.drain_seconds, 3),
             "books": self.books,
@@ -87,7 +107,7 @@ def take(place: Site, buyers: int, units: int, connections: int = CONNECTIONS_DE
     tally, sql, reason = asyncio.run(_count_while(place, lambda: play(ask, connections), f"{place.url}/orders", cookies[0]))
     began = time.monotonic()
     books, recorded = asyncio.run(_drained(place, drop))
-    return Burst(units, tally, sql, reason, time.monotonic() - began, books, recorded)
+    return Burst(units, tally, sql, reason, len(place.run["web"]), time.monotonic() - began, books, recorded)
 
 
 async def _prepare(place: Site, buyers: int, units: int):
@@ -108,7 +128,7 @@ async def _count_while(place: Site, burst, control_url: str, cookie: str):
             statements.mark()
             tally = await asyncio.to_thread(burst)
             await statements.settle(connection)
-            sql = [found for found in statements.read() if found[0] in WEB_PROCESSES]
+            sql = [statement for name, statement in statements.read() if name in WEB_PROCESSES]
             statements.mark()
             await asyncio.to_thread(status_of, control_url, cookie)
             await statements.settle(connection)
@@ -132,6 +152,13 @@ async def _drained(place: Site, drop) -> tuple[dict, int]:
             await asyncio.sleep(0.02)
 
 
+def _sql(burst: Burst) -> str:
+    if burst.by_the_crowd is None:
+        return "not counted"
+    clock = f" ({len(burst.by_the_clock)} more by the clock)" if burst.by_the_clock else ""
+    return f"{len(burst.by_the_crowd)} statements{clock}"
+
+
 def _lines(burst: Burst) -> list[str]:
     tally, books = burst.tally, burst.books
     numbers = tally.summary()
@@ -147,7 +174,7 @@ def _lines(burst: Burst) -> list[str]:
             " / ".join(f"{numbers['ms'][name]:.1f}" for name in ("p50", "p99", "max")) + " ms" if tally.seconds else "-",
         ),
         ("load generator's CPU", f"{100 * numbers['generator_cpu_share']:.0f} % of one core"),
-        ("SQL by losers", "not counted" if burst.sql is None else f"{len(burst.sql)} statements"),
+        ("SQL by losers", _sql(burst)),
         ("in the ledger after", f"{burst.drain_seconds:.2f} s ({burst.recorded:,} orders)"),
         ("books", ", ".join(f"{name} {books[name]}" for name in ("total", "gate_left", "held", "processing", "paid", "refused"))),
         ("balanced", "yes" if books["balanced"] else "NO"),

@@ -18,9 +18,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import redis
+
 from app import running
 from app.embedded.children import tied
 from app.errors import StartFailed
+from app.live.feed import CHANNEL
 from app.settings import Settings
 
 START_SECONDS_MAX = 60.0
@@ -93,11 +96,19 @@ def _await_ready(data: Path, process: subprocess.Popen) -> None:
 
 
 def _is_ready(data: Path) -> bool:
+    """Does it serve, with every web process? One is enough for its own readiness, and the others would still be starting."""
     try:
-        url = json.loads((data / running.RUN).read_text())["url"]
-        return status_of(f"{url}/readyz") == 200
-    except (OSError, ValueError):
+        run = json.loads((data / running.RUN).read_text())
+        return status_of(f"{run['url']}/readyz") == 200 and _listeners(data) >= len(run["web"])
+    except (OSError, ValueError, redis.RedisError):
         return False
+
+
+def _listeners(data: Path) -> int:
+    """-> web processes that have begun to listen to the feed, the last step of their start."""
+    settings = Settings.from_environment(running.environment_with(data, {}))
+    with redis.Redis.from_url(settings.feed_redis_url or settings.redis_url) as client:
+        return dict(client.pubsub_numsub(CHANNEL)).get(CHANNEL.encode(), 0)
 
 
 def _last_words(log: Path) -> str:

@@ -16,6 +16,9 @@ from app.errors import StartFailed
 BALANCED = {"total": 100, "gate_left": 0, "held": 100, "balanced": True, "findings": []}
 
 
+EPOCHS = "SELECT id, session_epoch FROM shoppers WHERE session_epoch > 0"
+
+
 def tally(**changes):
     orders = [f"order-{i}" for i in range(100)]
     answers = Counter(reserved=100, sold_out=900)
@@ -31,16 +34,8 @@ def tally(**changes):
 
 
 def burst(**changes):
-    values = {
-        "units": 100,
-        "tally": tally(),
-        "sql": [],
-        "sql_reason": None,
-        "drain_seconds": 0.1,
-        "books": BALANCED,
-        "recorded": 100,
-    }
-    return Burst(**(values | changes))
+    values = {"units": 100, "tally": tally(), "sql": [], "sql_reason": None, "web_processes": 2, "drain_seconds": 0.1}
+    return Burst(**(values | {"books": BALANCED, "recorded": 100} | changes))
 
 
 def test_a_right_burst_has_no_findings():
@@ -59,11 +54,20 @@ def test_a_right_burst_has_no_findings():
         ({"tally": tally(errors=Counter({"connection lost": 3}), unanswered=2)}, "3 requests failed, 2 were not answered"),
         ({"tally": tally(answers=Counter({"reserved": 100, "http 500": 900}))}, "answers without a verdict: {'http 500': 900}"),
         ({"sql": None, "sql_reason": "no log"}, "SQL statements could not be counted: no log"),
-        ({"sql": [("doorman-pages", "SELECT 1")]}, "1 SQL statements of web processes during the burst, such as: SELECT 1"),
+        ({"sql": ["SELECT 1"]}, "1 SQL statements were caused by the crowd, such as: SELECT 1"),
+        ({"sql": [EPOCHS, "SELECT 1"]}, "1 SQL statements were caused by the crowd, such as: SELECT 1"),
+        ({"sql": [EPOCHS] * 900}, f"900 SQL statements were caused by the crowd, such as: {EPOCHS[:80]}"),
     ],
 )
 def test_a_wrong_burst_says_what_is_wrong(changes, finding):
     assert burst(**changes).findings() == [finding]
+
+
+def test_what_a_web_process_asks_by_the_clock_is_not_the_crowds():
+    quiet = burst(sql=[EPOCHS, EPOCHS])
+    assert quiet.findings() == []
+    assert quiet.summary()["sql_by_losers"] == 0
+    assert quiet.summary()["sql_by_the_clock"] == 2
 
 
 def test_units_that_nobody_got_because_requests_failed_are_not_blamed_on_the_gate():
