@@ -112,7 +112,7 @@ class Hot:
                 return self.tell_reserved(call, drop, shopper_id, answer)
             case Verdict.ALREADY_YOURS if call.wants_json:
                 body = {"verdict": "already_yours", "order": answer.order_id, "allowed": answer.allowed}
-                return 200, [JSON_TYPE, NO_STORE], msgspec.json.encode(body)
+                return in_json(200, body)
             case Verdict.ALREADY_YOURS if not answer.allowed and answer.order_id is not None:
                 return go_to(call, f"/orders/{answer.order_id}", 200)
             case _ if call.wants_json:
@@ -125,7 +125,7 @@ class Hot:
         order_url = f"/orders/{answer.order_id}"
         if call.wants_json:
             body = {"verdict": "reserved", "order": answer.order_id, "pay_by": iso(from_ms(answer.pay_by_ms))}
-            return 201, [JSON_TYPE, NO_STORE, (b"location", order_url.encode())], msgspec.json.encode(body)
+            return in_json(201, body, (b"location", order_url.encode()))
         token = self.order_tokens.sign([str(answer.order_id), shopper_id, drop.id, now_ms()])
         return go_to(call, f"{order_url}?t={token}", 201)
 
@@ -161,9 +161,10 @@ class Hot:
         try:
             drop = await self.catalogue.find(slug) if verb == "live" else None
         except DoormanError:
-            drop = None
+            await refuse_handshake(scope, receive, send, 503)
+            return
         if drop is None:
-            await refuse_handshake(scope, receive, send)
+            await refuse_handshake(scope, receive, send, 404)
             return
         flavour = JSON if JSON_SUBPROTOCOL in scope.get("subprotocols", ()) else HTML
         await self.hub.serve_socket(scope, receive, send, drop.id, flavour, address=scope[SCOPE_KEY].address)
@@ -212,16 +213,20 @@ def wished_key(call: Call, fields: dict[str, Any]) -> str:
 
 def go_to(call: Call, url: str, partial_status: int) -> Raw:
     """Send a person to another page: 303 for the plain form; for htmx a header (it would swap the target of a redirect)."""
-    if call.partial:
-        return partial_status, [HTML_TYPE, NO_STORE, VARY, (b"hx-redirect", url.encode())], b""
-    return 303, [HTML_TYPE, NO_STORE, VARY, (b"location", url.encode()), (b"content-length", b"0")], b""
+    target = (b"hx-redirect" if call.partial else b"location", url.encode())
+    return partial_status if call.partial else 303, [HTML_TYPE, NO_STORE, VARY, target, (b"content-length", b"0")], b""
 
 
-async def refuse_handshake(scope: dict[str, Any], receive, send) -> None:
-    """There is no such socket."""
+def in_json(status: int, value: dict[str, Any], *headers: tuple[bytes, bytes]) -> Raw:
+    body = msgspec.json.encode(value)
+    return status, [JSON_TYPE, NO_STORE, VARY, *headers, (b"content-length", b"%d" % len(body))], body
+
+
+async def refuse_handshake(scope: dict[str, Any], receive, send, status: int) -> None:
+    """Answer with the status where the server can, else close unaccepted (the client reads 403)."""
     await receive()
     if "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": 1008})
         return
-    await send({"type": "websocket.http.response.start", "status": 404, "headers": [(b"content-type", b"text/plain")]})
-    await send({"type": "websocket.http.response.body", "body": b"there is no such socket\n"})
+    await send({"type": "websocket.http.response.start", "status": status, "headers": [(b"content-type", b"text/plain")]})
+    await send({"type": "websocket.http.response.body", "body": b"no socket here\n"})
