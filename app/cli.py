@@ -142,13 +142,16 @@ def _up(arguments) -> None:
 
 
 def _web(arguments) -> None:
-    import runpy
-
     _adopt_environment(arguments.data)
     if not os.environ.get("DOORMAN_LISTEN_FD"):
         bound = up.listen(arguments.host, arguments.port)
+        host, port = bound.getsockname()[:2]
+        print(f"listening on {host} port {port}", flush=True)
         os.environ["DOORMAN_LISTEN_FD"] = str(bound.detach())
-    runpy.run_module("app.web.serve", run_name="__main__", alter_sys=True)
+    from app.web.serve import main
+
+    sys.argv[1:] = []  # they were ours
+    main()
 
 
 def _worker(arguments) -> int:

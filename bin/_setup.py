@@ -171,7 +171,7 @@ def install(requirements: str) -> None:
             with tempfile.TemporaryDirectory(prefix="doorman-setup-") as folder:
                 shutil.copy2(fetch_uv(Path(folder)), VENV / "bin" / "uv")
             return install(requirements)
-    quiet = ("--quiet", "--disable-pip-version-check", "--no-input")
+    quiet = ("-qq", "--disable-pip-version-check", "--no-input")
     run(PYTHON, "-m", "pip", "install", *quiet, "--require-hashes", "-r", CHECKOUT / requirements)
 
 
@@ -195,7 +195,7 @@ def fetch_uv(folder: Path) -> Path:
 def uv_wheel_by_pip(folder: Path) -> bytes | None:
     if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode:
         return None
-    options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--require-hashes")
+    options = ("-qq", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--require-hashes")
     done = subprocess.run([sys.executable, "-m", "pip", "download", *options, "-r", UV_REQUIREMENT, "-d", folder])
     wheels = list(folder.glob("uv-*.whl"))
     return wheels[0].read_bytes() if done.returncode == 0 and wheels else None

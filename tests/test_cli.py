@@ -1,8 +1,12 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+import urllib.request
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -151,6 +155,31 @@ def test_a_ledger_that_is_away_is_one_sentence(doorman):
     for command in (("migrate",), ("books",)):
         said = refusal(doorman(*command, DATABASE_URL="postgresql://me:hush@127.0.0.1:1/nothing"))
         assert said.startswith("doorman: ") and said.count("\n") == 1 and "hush" not in said
+
+
+@pytest.mark.parametrize("part", ["web", "worker", "recorder"])
+def test_a_part_runs_alone_until_it_is_told_to_stop(redis_url, database_url, tmp_path, part):
+    environment = os.environ | {"REDIS_URL": redis_url, "DATABASE_URL": database_url, "DOORMAN_SECRET": "s" * 32}
+    command = [sys.executable, "-P", "-m", "app.cli", part, "--data", str(tmp_path), *(("--port", "0") if part == "web" else ())]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if part == "web":
+        port = int(process.stdout.readline().removeprefix("listening on 127.0.0.1 port "))
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=60) as answer:
+            assert answer.status == 200
+    else:
+        until_it_handles_sigterm(process.pid)
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0 and "Traceback" not in said, said
+
+
+def until_it_handles_sigterm(pid: int) -> None:
+    """Wait until the process has a handler for SIGTERM, as /proc shows it: from then on a stop is a stop."""
+    while True:
+        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+        if int(status["SigCgt"], 16) & 1 << (signal.SIGTERM - 1):
+            return
+        time.sleep(0.02)
 
 
 def test_migrating_twice_changes_nothing(doorman):
