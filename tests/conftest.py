@@ -32,7 +32,7 @@ def valkey_url(folder):
 
 @pytest.fixture(scope="session")
 def postgres_dsn(folder):
-    process, dsn = postgres.start(folder / "pg", folder / "s", "test")
+    process, dsn = postgres.start(folder / "pg", folder / "s", "test", ("fsync=off",))
     yield dsn
     process.terminate()
     process.wait()

@@ -195,7 +195,7 @@ def check_new_drop(new: NewDrop) -> None:
     _text(new.title, "title", 1, TITLE_CHARACTERS_MAX)
     _text(new.description, "description", 0, DESCRIPTION_CHARACTERS_MAX)
     money.exponent(new.currency)
-    _within(new.price_minor, "price", 0, money.AMOUNT_MINOR_MAX)
+    _within(new.price_minor, "price", 1, money.AMOUNT_MINOR_MAX)  # nothing could ever pay for a free unit
     _within(new.per_person, "per_person", 1, PER_PERSON_MAX)
     _within(new.hold_seconds, "hold", 1, HOLD_SECONDS_MAX)
     _within(new.payment_attempts, "attempts", 1, ATTEMPTS_MAX)

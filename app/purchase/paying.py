@@ -105,7 +105,7 @@ class Till:
             return "unknown"
         if outcome.kind is OutcomeKind.CAPTURED:
             return await self._paid(order_id, order.drop_id, None, outcome)
-        if outcome.kind is OutcomeKind.DECLINED and await self._ledger.authentication_failed(order_id, outcome.reason):
+        if outcome.kind is OutcomeKind.DECLINED and await self._ledger.authentication_failed(order_id, outcome.reason, n=order.attempt_n):
             await self._tell(order_id)
             return "declined"
         return str(outcome.kind)

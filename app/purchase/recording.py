@@ -97,9 +97,7 @@ class Recorder:
             try:
                 recorded = await self._ledger.record(drop_id, [to_entry(entry) for entry in entries])
             except BadEntry as error:
-                bad = next((entry for entry in entries if entry.order_id == error.order_id), None)
-                if bad is None:
-                    raise
+                bad = next(entry for entry in entries if entry.order_id == error.order_id)  # well-formed: ids are its own
                 entries = [entry for entry in entries if entry is not bad]
                 await self._set_apart(drop_id, bad, str(error))
                 continue

@@ -14,7 +14,7 @@ from collections import OrderedDict, deque
 import structlog
 
 from app.clock import monotonic
-from app.domain.drops import Door, Drop, Phase, Variant, phase_of
+from app.domain.drops import Drop, Phase, Variant, phase_of
 from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
 from app.domain.verdicts import Answer, Verdict
@@ -96,8 +96,9 @@ class Counter:
 
     async def _read(self, drop_id: int) -> None:
         asked_at = monotonic()  # the age counts from before the question
+        known = self._memory.get(drop_id)
         try:
-            peek = await self._gate.peek(drop_id)
+            peek = await self._gate.peek(drop_id, known=known and known[0])
         except GateUnreachable:
             return
         if peek is not None and nothing_left(peek):
@@ -108,7 +109,7 @@ class Counter:
 
 def nothing_left(peek: Peek) -> bool:
     """Whether this peek may stand for the gate's no: the drop is open and every variant is at zero."""
-    return phase_of(Door(peek.door), peek.opens_ms, peek.closes_ms, peek.time_us // 1000, peek.left, peek.held) in NOTHING_LEFT
+    return phase_of(peek.door, peek.opens_ms, peek.closes_ms, peek.now_ms, peek.left, peek.held) in NOTHING_LEFT
 
 
 class Pace:

@@ -117,6 +117,14 @@ class Sale(RuleBasedStateMachine):
                 f"R10: a granted key heard {answer.verdict}"
             )
 
+    @rule(buyer=st.integers(0, BUYERS - 1), key=st.integers(0, KEYS - 1))
+    def a_shopper_gets_a_hold(self, buyer, key):
+        """The whole way at once, so that deep states are common: buy, read, commit, acknowledge."""
+        self.a_shopper_presses_buy(buyer, key, 0, 1, True)
+        self.a_recorder_reads(0, 3)
+        self.a_recorder_commits(0)
+        self.a_recorder_acknowledges(0)
+
     # ---- recorders, step by step ---------------------------------------------------------------------------------------------
 
     @rule(worker=st.integers(0, WORKERS - 1), count=st.integers(1, 3))
@@ -207,6 +215,14 @@ class Sale(RuleBasedStateMachine):
             order = data.draw(st.sampled_from(waiting))
             self.run(self._sql("UPDATE orders SET deadline = now() - interval '1 hour' WHERE id = $1", order))
 
+    @rule(data=st.data(), confirmed=st.booleans())
+    def a_hold_lapses(self, data, confirmed):
+        """Deadline, expiry and release at once; the sweeper may die before it notes the confirmation."""
+        self.a_deadline_passes(data)
+        self.the_sweeper_expires()
+        self.the_sweeper_asks_for_a_release(data)
+        self.the_sweeper_notes_the_confirmations() if confirmed else self.the_sweeper_dies()
+
     @rule()
     def the_sweeper_expires(self):
         self.run(self.ledger.expire_unattempted(10))
@@ -281,6 +297,13 @@ class Sale(RuleBasedStateMachine):
         (snapshot, image), self.plan = self.plan, None
         if snapshot is None or not agree(snapshot, image):
             self.run(self.gate.mend(self.drop.id, snapshot.stamp if snapshot else None, image))
+
+    @rule()
+    def the_reconciler_runs(self):
+        self.the_reconciler_reads_the_gate()
+        if self.plan is not None:
+            self.the_reconciler_reads_the_ledger()
+            self.the_reconciler_mends()
 
     # ---- faults of Redis -----------------------------------------------------------------------------------------------------
 
