@@ -12,6 +12,9 @@ DoormanError
 ├── LedgerUnreachable        Postgres gave no answer
 ├── ProviderSilent           the payment provider gave no answer: the outcome is unknown (R6)
 ├── ProviderRefused          the payment provider refused the request itself: a fault of ours, never a decline
+├── WarehouseSilent          the warehouse gave no clear answer: what was asked may have landed (R8)
+├── WarehouseAway            the warehouse could not be reached: what was asked certainly did not arrive
+├── WarehouseRefused         the warehouse said no
 ├── BrokenInvariant          money or stock arithmetic that must hold does not
 └── StartFailed              a server or part could not be started; one sentence says why and what to do
 """
@@ -54,6 +57,18 @@ class ProviderSilent(DoormanError):
 
 
 class ProviderRefused(DoormanError):
+    pass
+
+
+class WarehouseSilent(DoormanError):
+    pass
+
+
+class WarehouseAway(DoormanError):
+    pass
+
+
+class WarehouseRefused(DoormanError):
     pass
 
 

@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from saq.queue.redis import RedisQueue
 
-PAYMENT, EXPIRY, MESSAGES = "payment", "expiry", "messages"
+PAYMENT, EXPIRY, MESSAGES, FULFILMENT = "payment", "expiry", "messages", "fulfilment"
 ENQUEUE_SECONDS_MAX = 1.0
 OUTAGE_PAUSE_SECONDS = 0.5  # between two looks at a queue that is gone
 JOB_TTL_SECONDS = 60
@@ -42,9 +42,11 @@ def open_queue(url: str, name: str) -> PatientQueue:
 class Jobs:
     """The sending side of the queues."""
 
-    def __init__(self, url: str, job_timeout_seconds: float):
-        self._queues = {name: open_queue(url, name) for name in (PAYMENT, EXPIRY, MESSAGES)}
-        self._timeout = job_timeout_seconds
+    def __init__(self, url: str, job_timeout_seconds: float, parcel_job_timeout_seconds: float | None = None):
+        """`parcel_job_timeout_seconds`: of the fulfilment queue, whose calls are slower (R9)."""
+        self._queues = {name: open_queue(url, name) for name in (PAYMENT, EXPIRY, MESSAGES, FULFILMENT)}
+        self._timeouts = dict.fromkeys(self._queues, job_timeout_seconds)
+        self._timeouts[FULFILMENT] = parcel_job_timeout_seconds or job_timeout_seconds
 
     async def close(self) -> None:
         for queue in self._queues.values():
@@ -71,6 +73,10 @@ class Jobs:
         """Ask for an authentication in progress to be looked up at the provider."""
         return await self._put(EXPIRY, "look_up", f"look_up:{order_id}:{salt}", order_id=str(order_id))
 
+    async def ship(self, order_id: UUID, enqueues: int) -> bool:
+        """Ask for one step with the parcel of this order."""
+        return await self._put(FULFILMENT, "ship", f"ship:{order_id}:{enqueues}", order_id=str(order_id))
+
     async def deliver(self) -> bool:
         """Ask for waiting messages to be delivered now."""
         return await self._put(MESSAGES, "deliver", "deliver")
@@ -79,7 +85,7 @@ class Jobs:
         try:
             async with asyncio.timeout(ENQUEUE_SECONDS_MAX):
                 await self._queues[queue].enqueue(
-                    function, key=key, timeout=self._timeout, retries=1, ttl=JOB_TTL_SECONDS, **arguments
+                    function, key=key, timeout=self._timeouts[queue], retries=1, ttl=JOB_TTL_SECONDS, **arguments
                 )
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("not enqueued", job=key, error=type(error).__name__)

@@ -150,6 +150,28 @@ class Settings:
         "STRIPE_API_BASE", "", "the provider; empty: the sandbox that `up` starts", _url("http", "https")
     )
     stripe_secret_key: str = _setting("STRIPE_SECRET_KEY", "", "secret key at the provider; empty: the sandbox's", secret=True)
+    stripe_webhook_secret: str = _setting(
+        "STRIPE_WEBHOOK_SECRET",
+        "",
+        "signing secret of the provider's notices to /webhooks/stripe; empty: no notice is believed, outcomes are asked for",
+        secret=True,
+    )
+    warehouse_url: str = _setting(
+        "DOORMAN_WAREHOUSE_URL", "", "the warehouse; empty: paid orders wait for one", _url("http", "https")
+    )
+    warehouse_token: str = _setting("DOORMAN_WAREHOUSE_TOKEN", "", "bearer token at the warehouse", secret=True)
+    warehouse_timeout_seconds: float = _setting(
+        "DOORMAN_WAREHOUSE_TIMEOUT_SECONDS", 120.0, "s one warehouse call may take", _number
+    )
+    parcel_job_timeout_seconds: float = _setting(
+        "DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS", 150.0, "s one fulfilment job may take; over it is a crash (unknown)", _number
+    )
+    parcel_dead_seconds: float = _setting(
+        "DOORMAN_PARCEL_DEAD_SECONDS", 180.0, "s after which the holder of a parcel counts as dead", _number
+    )
+    parcel_settle_seconds: float = _setting(
+        "DOORMAN_PARCEL_SETTLE_SECONDS", 10.0, "s the warehouse's listing may lag: so long 'none' is not believed", _number
+    )
     sandbox_latency: str = _setting("SANDBOX_LATENCY_SECONDS", "1-4", "s, low-high: how long the sandbox provider takes", _span)
     sandbox_decline_rate: float = _setting(
         "SANDBOX_DECLINE_RATE", 0.2, "share of cards the sandbox provider declines on purpose", _number
@@ -219,6 +241,8 @@ class Settings:
             ("provider_timeout_seconds", "job_timeout_seconds"),
             ("job_timeout_seconds", "claim_dead_seconds"),
             ("claim_dead_seconds", "queue_retry_seconds"),
+            ("warehouse_timeout_seconds", "parcel_job_timeout_seconds"),
+            ("parcel_job_timeout_seconds", "parcel_dead_seconds"),
             ("record_timeout_seconds", "record_idle_seconds"),
             ("record_idle_seconds", "settled_within_seconds"),
             ("gate_timeout_seconds", "sweep_seconds"),
@@ -231,13 +255,15 @@ class Settings:
             "sweep_seconds",
             "reconcile_seconds",
             "provider_timeout_seconds",
+            "warehouse_timeout_seconds",
             "gate_timeout_seconds",
             "record_timeout_seconds",
         ):
             if not getattr(self, name) > 0:
                 raise SettingsError(f"{_env(name)} must be above 0")
-        if not self.grace_seconds >= 0:
-            raise SettingsError(f"{_env('grace_seconds')} must not be negative")
+        for name in ("grace_seconds", "parcel_settle_seconds"):
+            if not getattr(self, name) >= 0:
+                raise SettingsError(f"{_env(name)} must not be negative")
         if not self.claim_dead_seconds < PROVIDER_KEYS_SECONDS:
             raise SettingsError(
                 f"{_env('claim_dead_seconds')} must be below {PROVIDER_KEYS_SECONDS} s: so long the provider knows a key"

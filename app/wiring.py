@@ -19,6 +19,7 @@ from app.settings import Settings
 
 if TYPE_CHECKING:
     from app.jobs import Jobs
+    from app.purchase.fulfilling import Packer
     from app.purchase.paying import Till
     from app.purchase.reconciling import Reconciler
     from app.purchase.recording import Recorder
@@ -63,6 +64,7 @@ class Work:
     ledger: Ledger
     till: Till
     jobs: Jobs
+    packer: Packer | None  # None: no warehouse is set
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,9 @@ async def work(settings: Settings) -> AsyncIterator[Work]:
     async with AsyncExitStack() as stack:
         ledger = await _ledger(stack, settings, "jobs", JOBS_CONNECTIONS_MAX)
         jobs = _jobs(stack, settings)
-        till = _till(stack, settings, ledger, await _gate(stack, settings, "jobs"), await _feed(stack, settings), jobs)
-        yield Work(settings=settings, ledger=ledger, till=till, jobs=jobs)
+        feed = await _feed(stack, settings)
+        till = _till(stack, settings, ledger, await _gate(stack, settings, "jobs"), feed, jobs)
+        yield Work(settings=settings, ledger=ledger, till=till, jobs=jobs, packer=_packer(stack, settings, ledger, feed))
 
 
 @asynccontextmanager
@@ -136,6 +139,8 @@ async def loops(settings: Settings) -> AsyncIterator[Loops]:
                 grace_seconds=settings.grace_seconds,
                 claim_dead_seconds=settings.claim_dead_seconds,
                 queue_retry_seconds=settings.queue_retry_seconds,
+                packer=_packer(stack, settings, sweeping, feed),
+                parcel_dead_seconds=settings.parcel_dead_seconds,
             ),
         )
 
@@ -170,7 +175,7 @@ async def _feed(stack: AsyncExitStack, settings: Settings) -> Feed:
 def _jobs(stack: AsyncExitStack, settings: Settings) -> Jobs:
     from app.jobs import Jobs
 
-    jobs = Jobs(settings.queue_redis_url or settings.redis_url, settings.job_timeout_seconds)
+    jobs = Jobs(settings.queue_redis_url or settings.redis_url, settings.job_timeout_seconds, settings.parcel_job_timeout_seconds)
     stack.push_async_callback(jobs.close)
     return jobs
 
@@ -192,4 +197,23 @@ def _till(stack: AsyncExitStack, settings: Settings, ledger: Ledger, gate: Gate,
         public_url=settings.public_url,
         grace_seconds=settings.grace_seconds,
         claim_dead_seconds=settings.claim_dead_seconds,
+    )
+
+
+def _packer(stack: AsyncExitStack, settings: Settings, ledger: Ledger, feed: Feed) -> Packer | None:
+    """-> None where no warehouse is set: parcels wait in the ledger until there is one."""
+    if not settings.warehouse_url:
+        return None
+    from app.fulfilment import HttpWarehouse
+    from app.purchase.fulfilling import Packer
+
+    warehouse = HttpWarehouse(settings.warehouse_url, settings.warehouse_token, timeout_seconds=settings.warehouse_timeout_seconds)
+    stack.push_async_callback(warehouse.close)
+    return Packer(
+        ledger=ledger,
+        feed=feed,
+        warehouse=warehouse,
+        public_url=settings.public_url,
+        claim_dead_seconds=settings.parcel_dead_seconds,
+        settle_seconds=settings.parcel_settle_seconds,
     )

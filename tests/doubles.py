@@ -2,7 +2,9 @@
 real."""
 
 from collections import Counter
+from datetime import UTC, datetime
 
+from app.fulfilment import Found
 from app.payments import Outcome, OutcomeKind
 
 
@@ -140,5 +142,51 @@ class ScriptedProvider:
     def captures(self, order_id) -> int:
         return self.intents.get(f"pi_{order_id}", {"captures": 0})["captures"]
 
+    def refunded_minor(self, order_id) -> int:
+        return sum(amount for key, (_, amount) in self.refunds.items() if key.startswith(f"{order_id}:"))
+
     def refunded(self, order_id) -> int:
         return sum(1 for key in self.refunds if key.startswith(f"{order_id}:"))
+
+
+class ScriptedWarehouse:
+    """A warehouse in memory that knows no idempotency keys. `faults[(call, when)]` is raised once, `when` = "before" or "after"."""
+
+    def __init__(self):
+        self.parcels: list[dict] = []
+        self.faults: dict[tuple[str, str], BaseException] = {}
+        self.calls: Counter[str] = Counter()
+        self.lists = True  # False: it lags, what is made is not listed yet
+        self.sends = False
+
+    def _fault(self, call: str, when: str) -> None:
+        error = self.faults.pop((call, when), None)
+        if error:
+            raise error
+
+    def has(self, reference, *, created_at=None) -> str:
+        """Make a parcel -> its number."""
+        number = str(4711 + len(self.parcels))
+        self.parcels.append({"number": number, "reference": reference, "created_at": created_at or datetime.now(UTC)})
+        return number
+
+    def numbers(self, reference) -> list[str]:
+        return [parcel["number"] for parcel in self.parcels if parcel["reference"] == reference]
+
+    async def find(self, reference, since) -> list[Found]:
+        self.calls["find"] += 1
+        self._fault("find", "before")
+        found = [
+            Found(parcel["number"], parcel["created_at"], f"SBX{parcel['number']}" if self.sends else None)
+            for parcel in self.parcels
+            if self.lists and parcel["reference"] == reference and parcel["created_at"] >= since
+        ]
+        self._fault("find", "after")
+        return found
+
+    async def create(self, parcel) -> Found:
+        self.calls["create"] += 1
+        self._fault("create", "before")
+        number = self.has(parcel.reference)
+        self._fault("create", "after")
+        return Found(number, datetime.now(UTC), None)

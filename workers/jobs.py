@@ -32,6 +32,11 @@ async def look_up(context: dict, *, order_id: str) -> str:
     return await work.till.look_up(UUID(order_id))
 
 
+async def ship(context: dict, *, order_id: str) -> str:
+    work: Work = context["work"]
+    return await work.packer.ship(UUID(order_id)) if work.packer else "no warehouse"
+
+
 async def deliver(context: dict) -> int:
     work: Work = context["work"]
     return await deliver_waiting(work.ledger, work.settings.smtp_url, work.settings.mail_from)

@@ -1,6 +1,6 @@
 """The two worker processes.
 
-`python -m workers.serve jobs`   saq workers for payment, expiry and messages (work that talks to the outside)
+`python -m workers.serve jobs`   saq workers for payment, expiry, messages and fulfilment (work that talks to the outside)
 `python -m workers.serve loops`  recorder, sweeper, reconciler (work that needs no queue)
 
 SIGTERM or SIGINT finishes what is claimed, then stops. kill -9 leaves rows that the sweeper finds.
@@ -16,15 +16,16 @@ import uvloop
 from saq.worker import Worker
 
 from app import wiring
-from app.jobs import EXPIRY, MESSAGES, PAYMENT, open_queue
+from app.jobs import EXPIRY, FULFILMENT, MESSAGES, PAYMENT, open_queue
 from app.settings import Settings
 from workers import jobs
 
-CONCURRENCY = {PAYMENT: 20, EXPIRY: 8, MESSAGES: 2}
+CONCURRENCY = {PAYMENT: 20, EXPIRY: 8, MESSAGES: 2, FULFILMENT: 8}
 FUNCTIONS = {
     PAYMENT: [jobs.charge, jobs.refund],
     EXPIRY: [jobs.give_back, jobs.take_over, jobs.look_up],
     MESSAGES: [jobs.deliver],
+    FULFILMENT: [jobs.ship],
 }
 DEQUEUE_SECONDS = 1.0  # so that a stop is noticed
 DELIVER_EVERY_SECONDS = 5.0  # the floor under a lost "deliver" hint

@@ -8,12 +8,16 @@ holds when it commits. No transaction spans a call to the outside.
 Postgres gone: every method raises LedgerUnreachable.
 """
 
+from app.ledger.attention import AttentionPart
 from app.ledger.books import BooksPart
 from app.ledger.drops import DropsPart
+from app.ledger.events import EventsPart
 from app.ledger.image import ImagePart
 from app.ledger.messages import MessagesPart
 from app.ledger.money import MoneyPart
+from app.ledger.notices import NoticesPart
 from app.ledger.orders import OrdersPart
+from app.ledger.parcels import ParcelsPart
 from app.ledger.people import PeoplePart
 from app.ledger.recording import RecordingPart
 from app.ledger.refunds import RefundsPart
@@ -21,6 +25,19 @@ from app.ledger.returns import ReturnsPart
 
 
 class Ledger(
-    DropsPart, PeoplePart, RecordingPart, OrdersPart, ReturnsPart, MoneyPart, RefundsPart, MessagesPart, BooksPart, ImagePart
+    DropsPart,
+    PeoplePart,
+    RecordingPart,
+    OrdersPart,
+    ReturnsPart,
+    MoneyPart,
+    RefundsPart,
+    ParcelsPart,
+    NoticesPart,
+    AttentionPart,
+    EventsPart,
+    MessagesPart,
+    BooksPart,
+    ImagePart,
 ):
     """All that can be asked of the ledger, over one pool. `await Ledger.open(dsn, name=..., connections_max=...)`."""

@@ -7,18 +7,20 @@ for an order that is gone becomes a wanted refund in the same transaction (R7).
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from app.domain.orders import FINAL, AttemptState, OrderState, Refusal
 from app.errors import BadInput, BrokenInvariant, NotFound
 from app.ledger.claims import Claimed, claimed_order
-from app.ledger.events import CHARGER, PROVIDER, SHOPPER, SWEEPER, note
+from app.ledger.events import CHARGER, PROVIDER, SELLER, SHOPPER, SWEEPER, note
 from app.ledger.pool import Asker, Pool
 from app.ledger.refunds import LATE_MONEY, add_refund
 from app.ledger.returns import return_units
 
 PAYMENT_METHOD_CHARACTERS_MAX = 255
 UNKNOWN_ASKS_MAX = 5  # questions about one payment without an answer before a person is asked to look
+ASK_AGAIN_SECONDS = 15.0  # the first pause after that; doubles
+ASK_AGAIN_SECONDS_MAX = 900.0
 REASON_CHARACTERS_MAX = 200
 
 Why = Literal["in_progress", "overdue", "used_up", "state"]
@@ -125,6 +127,7 @@ class MoneyPart(Pool):
                 return "lost"
             await ask.count("close_unfinished_attempt", order_id, AttemptState.CAPTURED.value, None)
             await ask.count("money_captured", order_id, intent_id, amount_minor, None)
+            await ask.count("want_parcel", order_id)
             await note(ask, order_id, order["drop_id"], "paid", by, amount_minor=amount_minor)
             return "paid"
 
@@ -172,15 +175,65 @@ class MoneyPart(Pool):
             await note(ask, order_id, order["drop_id"], "declined", PROVIDER, attempt=n, reason=reason)
             return True
 
-    async def mark_unknown(self, order_id: UUID, token: UUID) -> bool:
-        """The provider gave no answer: the order stays PROCESSING, its money is unknown -> False: the claim is somebody else's."""
-        why = f"the provider gave no answer {UNKNOWN_ASKS_MAX} times"
+    async def mark_unknown(self, order_id: UUID, token: UUID, why: str = "no answer") -> bool:
+        """No answer that settles anything: the order stays PROCESSING, its money is unknown -> False: the claim is somebody else's.
+
+        After UNKNOWN_ASKS_MAX questions a person is asked to look, told `why`, and the next questions come ever more slowly.
+        """
+        why = why.replace("\x00", "")[:REASON_CHARACTERS_MAX]
         async with self._transaction() as ask:
             order = await ask.row("lock_order", order_id)
-            asked = await ask.value("money_unknown", order_id, token, UNKNOWN_ASKS_MAX, why)
+            asked = await ask.value("money_unknown", order_id, token, UNKNOWN_ASKS_MAX, f"outcome unknown: {why}")
             if asked is None:
                 return False
-            await note(ask, order_id, order["drop_id"], "outcome unknown", CHARGER, asked=asked)
+            if asked >= UNKNOWN_ASKS_MAX:
+                await ask.count("rest_claim", order_id, token, rest_seconds(asked - UNKNOWN_ASKS_MAX))
+            await note(ask, order_id, order["drop_id"], "outcome unknown", CHARGER, asked=asked, why=why)
+            return True
+
+    # ---- unknown outcomes, and the seller's word ------------------------------------------------------------------------------
+
+    async def ask_again_now(self, order_id: UUID) -> bool:
+        """A person wants to know: the claim counts as dead at once -> False: the outcome is not unknown."""
+        async with self._transaction() as ask:
+            order = await ask.row("lock_order", order_id)
+            if order is None or not await ask.count("ask_again_now", order_id):
+                return False
+            await note(ask, order_id, order["drop_id"], "asked again", SELLER)
+            return True
+
+    async def give_back_unasked(self, order_id: UUID) -> bool:
+        """The seller's word: end an order and return its units although nobody knows whether it was charged.
+
+        False: it is not shown as needing attention for an unknown outcome. The money is looked for from then on (R7); a worker that
+        asks the provider just now loses its claim.
+        """
+        token = uuid4()
+        async with self._transaction() as ask:
+            order = await ask.row("lock_order", order_id)
+            if order is None or not await ask.count("claim_on_the_sellers_word", order_id, token):
+                return False
+            row = await ask.row("give_back", order_id, token)
+            await ask.count("close_unfinished_attempt", order_id, AttemptState.ABANDONED.value, None)
+            await return_units(ask, [row], row["state"].lower(), SELLER)
+            why = "given back by the seller while its outcome was unknown: a charge that comes to light goes back"
+            await ask.count("look_for_money", order_id, why)
+            return True
+
+    async def lost_money(self, limit: int) -> list[UUID]:
+        """-> orders that are gone while their money is unknown, due to be looked for."""
+        return [row["id"] for row in await self._rows("lost_money", limit)]
+
+    async def money_still_unknown(self, order_id: UUID) -> bool:
+        return await self._count("money_still_unknown", order_id, ASK_AGAIN_SECONDS, ASK_AGAIN_SECONDS_MAX) == 1
+
+    async def no_money_after_all(self, order_id: UUID) -> bool:
+        """The intent of an order that is gone is cancelled: nothing was charged, nothing can be -> False: that was known."""
+        async with self._transaction() as ask:
+            order = await ask.row("lock_order", order_id)
+            if order is None or OrderState(order["state"]) not in FINAL or not await ask.count("no_money", order_id):
+                return False
+            await note(ask, order_id, order["drop_id"], "nothing was charged", PROVIDER)
             return True
 
     # ---- due work -------------------------------------------------------------------------------------------------------------
@@ -199,6 +252,11 @@ class MoneyPart(Pool):
     async def authentications(self, limit: int) -> list[UUID]:
         """-> orders that wait for their shopper at the provider, oldest first."""
         return [row["id"] for row in await self._rows("authentications", limit)]
+
+
+def rest_seconds(times: int) -> float:
+    """-> how long the claim on an outcome that stays unknown rests, after `times` rests before."""
+    return min(ASK_AGAIN_SECONDS * 2 ** min(times, 20), ASK_AGAIN_SECONDS_MAX)
 
 
 async def _why_not(ask: Asker, order) -> Why:

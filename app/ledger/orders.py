@@ -42,6 +42,8 @@ class OrderRow:
     attempt_state: AttemptState | None  # open: submitted; action: the shopper must authenticate at action_url
     action_url: str | None
     decline_reason: str | None  # of the last declined attempt
+    parcel: str | None  # state of the parcel (app/ledger/parcels.py), None: there is none
+    tracking: str | None  # of the parcel, once it is on its way
 
 
 class OrdersPart(Pool):

@@ -11,11 +11,20 @@ from uuid import UUID
 from app.domain.orders import MoneyState
 from app.errors import BadInput
 from app.ledger.events import CHARGER, PROVIDER, SELLER, note
+from app.ledger.messages import Message, put
+from app.ledger.parcels import hold_parcel_back
 from app.ledger.pool import Asker, Pool
 from app.ledger.returns import return_units
 
 LATE_MONEY = "late_money"  # the purpose of returning a capture that no order wants
+WHOLE = "seller:whole"  # the seller gives all back that is left; asked twice it is one refund
+PART = "seller:part:"  # the seller gives a part back; a number, or a word of the asker's, follows
+DROP_CANCELLED = "drop_cancelled"
 PURPOSE_CHARACTERS_MAX = 100
+REFUND_ASKS_MAX = 5  # times that no refund was the answer before a person is asked to look
+ASK_AGAIN_SECONDS = 2.0  # the first pause between two questions; doubles
+ASK_AGAIN_SECONDS_MAX = 900.0
+WHY_CHARACTERS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,46 @@ class RefundsPart(Pool):
             if order is None or not await ask.count("want_refund", order_id, purpose, amount_minor, restock):
                 return False
             await note(ask, order_id, order["drop_id"], "refund wanted", SELLER, amount_minor=amount_minor, purpose=purpose)
+            if await ask.value("nothing_kept", order_id):
+                await hold_parcel_back(ask, order)
             return True
+
+    async def want_rest(self, order_id: UUID, purpose: str, *, restock: bool, by: str = SELLER) -> int | None:
+        """Want all back that nobody wants back yet -> how much; None: nothing left, or wanted before under this purpose."""
+        async with self._transaction() as ask:
+            order = await ask.row("lock_order", order_id)
+            amount_minor = await ask.value("want_rest", order_id, purpose, restock) if order else None
+            if amount_minor is None:
+                return None
+            await note(ask, order_id, order["drop_id"], "refund wanted", by, amount_minor=amount_minor, purpose=purpose)
+            await hold_parcel_back(ask, order)
+            return amount_minor
+
+    async def left_to_refund(self, order_id: UUID) -> int:
+        """-> minor units of the order's own capture that nobody wants back yet."""
+        return await self._value("left_to_refund", order_id) or 0
+
+    async def refunds_of(self, order_id: UUID) -> list[RefundRow]:
+        """-> the refunds of an order, oldest first."""
+        return [RefundRow(**row) for row in await self._rows("refunds_of", order_id)]
+
+    async def refund_unsettled(self, order_id: UUID, purpose: str, why: str) -> bool:
+        """The provider did not refund, or nobody knows -> False: it is done. Asked again ever more slowly; after REFUND_ASKS_MAX
+        questions a person is asked to look, told `why`."""
+        why = f"refund not confirmed: {why}".replace("\x00", "")[:WHY_CHARACTERS_MAX]
+        async with self._transaction() as ask:
+            order = await ask.row("lock_order", order_id)
+            asked = await ask.value(
+                "refund_unsettled", order_id, purpose, why, ASK_AGAIN_SECONDS, ASK_AGAIN_SECONDS_MAX, REFUND_ASKS_MAX
+            )
+            if asked is None:
+                return False
+            await note(ask, order_id, order["drop_id"], "refund not confirmed", CHARGER, purpose=purpose, asked=asked, why=why)
+            return True
+
+    async def refund_again_now(self, order_id: UUID) -> int:
+        """A person wants the wanted refunds of an order asked for at once -> how many there are."""
+        return await self._count("refund_again_now", order_id)
 
     async def due_refunds(self, limit: int, queue_retry_seconds: float) -> list[DueRefund]:
         """-> wanted refunds that no queue holds (or holds for longer than `queue_retry_seconds`), oldest first."""
@@ -63,8 +111,8 @@ class RefundsPart(Pool):
         row = await self._row("refund", order_id, purpose)
         return RefundRow(**row) if row else None
 
-    async def refund_done(self, order_id: UUID, purpose: str, refund_id: str) -> bool:
-        """The provider confirmed -> False: that was known."""
+    async def refund_done(self, order_id: UUID, purpose: str, refund_id: str, message: Message | None = None) -> bool:
+        """The provider confirmed -> False: that was known. `message`: the buyer's mail, written in the same transaction."""
         async with self._transaction() as ask:
             order = await ask.row("lock_order", order_id)
             done = await ask.row("refund_done", order_id, purpose, refund_id)
@@ -74,6 +122,8 @@ class RefundsPart(Pool):
             money = await ask.value("money_refunded", order_id, done["intent_id"], done["amount_minor"])
             if money == MoneyState.REFUNDED:
                 await _end_paid_order(ask, order_id, done["restock"])
+            if message is not None:
+                await put(ask, message)
             return True
 
 

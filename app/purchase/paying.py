@@ -2,23 +2,26 @@
 
 Every step is PROTOCOL section 4. No transaction is open during a provider call. A provider that gives no answer leaves the order
 PROCESSING under its claim; after the claim counts as dead another worker takes it over and looks the intent up before anything
-else. A cancelled coroutine (a job's timeout, a stopped worker) is a crash: unknown, never a decline.
+else. A request that the provider refuses is no decline: its outcome is as unknown as silence, and a person is asked to look. A
+cancelled coroutine (a job's timeout, a stopped worker) is a crash: unknown, never a decline.
 """
 
 from uuid import UUID, uuid4
 
 import structlog
 
-from app.domain.orders import OrderState, Refusal
-from app.errors import GateUnreachable, NotFound, ProviderSilent
+from app.domain.orders import FINAL, MoneyState, OrderState, Refusal
+from app.errors import GateUnreachable, NotFound, ProviderRefused, ProviderSilent
 from app.gate import Gate
 from app.jobs import Jobs
 from app.ledger import Claimed, Ledger, NotPayable, Submitted
 from app.live import Feed
 from app.payments import Outcome, OutcomeKind, Provider
+from app.purchase.letters import money_back
 from app.purchase.restocking import restock
 
 LATE_MONEY = "late_money"
+UNSETTLED = (ProviderSilent, ProviderRefused)  # neither tells what became of the money
 
 log = structlog.get_logger("till")
 
@@ -101,7 +104,7 @@ class Till:
             return "nothing"
         try:
             outcome = await self._provider.retrieve(order.intent_id)
-        except ProviderSilent:
+        except UNSETTLED:
             return "unknown"
         if outcome.kind is OutcomeKind.CAPTURED:
             return await self._paid(order_id, order.drop_id, None, outcome)
@@ -117,21 +120,58 @@ class Till:
             return "nothing"
         try:
             refund_id = await self._provider.refund(order_id, purpose, row.intent_id, row.amount_minor)
-        except ProviderSilent:
+        except UNSETTLED as error:
+            await self._ledger.refund_unsettled(order_id, purpose, str(error))
+            log.warning("refund not confirmed", order=str(order_id), purpose=purpose, error=str(error))
             return "unknown"
-        await self._ledger.refund_done(order_id, purpose, refund_id)
+        order = await self._ledger.order(order_id)
+        letter = money_back(order, purpose, row.amount_minor, self._public_url)
+        await self._ledger.refund_done(order_id, purpose, refund_id, letter)
+        await self._jobs.deliver()
+        order = await self._ledger.order(order_id)
+        if order.released is False:
+            await restock(self._ledger, self._gate, self._feed, order_id, row.drop_id)
         await self._tell(order_id)
         return "refunded"
+
+    # ---- outcomes that stay unknown ----------------------------------------------------------------------------------------------
+
+    async def give_back_unasked(self, order_id: UUID) -> bool:
+        """The seller's word, where nobody knows the outcome: the unit goes back; money that comes to light is refunded."""
+        if not await self._ledger.give_back_unasked(order_id):
+            return False
+        await self._return_units(order_id)
+        await self._tell(order_id)
+        return True
+
+    async def look_for_money(self, order_id: UUID) -> str:
+        """An order is gone while its money is unknown: cancel its intent, which tells whether it was charged."""
+        order = await self._ledger.order(order_id)
+        if order is None or order.state not in FINAL or order.payment is not MoneyState.UNKNOWN:
+            return "nothing"
+        if order.intent_id is not None:
+            try:
+                outcome = await self._provider.cancel(order_id, order.intent_id)
+            except UNSETTLED:
+                outcome = None
+            if outcome is not None and outcome.kind is OutcomeKind.CAPTURED:
+                return await self._paid(order_id, order.drop_id, None, outcome)
+            if outcome is None or outcome.kind is not OutcomeKind.CANCELLED:
+                await self._ledger.money_still_unknown(order_id)
+                return "unknown"
+        await self._ledger.no_money_after_all(order_id)
+        await self._tell(order_id)
+        return "none"
 
     # ---- steps under a claim -------------------------------------------------------------------------------------------------
 
     async def _answered(self, claimed: Claimed, token: UUID, step) -> str:
-        """Run a step that talks to the provider; silence leaves the order PROCESSING, its money `unknown`."""
+        """Run a step that talks to the provider; silence or a refusal leaves the order PROCESSING, its money `unknown`."""
         try:
             return await step
-        except ProviderSilent as error:
-            await self._ledger.mark_unknown(claimed.order_id, token)
-            log.warning("provider silent", order=str(claimed.order_id), error=str(error))
+        except UNSETTLED as error:
+            await self._ledger.mark_unknown(claimed.order_id, token, str(error))
+            log.warning("outcome unknown", order=str(claimed.order_id), error=str(error))
             return "unknown"
 
     async def _confirm(self, claimed: Claimed, token: UUID) -> str:

@@ -18,7 +18,9 @@ from app.gate import Gate
 from app.jobs import Jobs
 from app.ledger import Ledger
 from app.live import Feed
+from app.purchase.fulfilling import Packer
 from app.purchase.paying import Till
+from app.purchase.refunding import want_back
 from app.purchase.restocking import restock
 
 BATCH_ROWS_MAX = 500
@@ -41,10 +43,15 @@ class Sweeper:
         grace_seconds: float,
         claim_dead_seconds: float,
         queue_retry_seconds: float,
+        packer: Packer | None = None,
+        parcel_dead_seconds: float = 180.0,
     ):
+        """`packer` None: there is no warehouse, parcels wait."""
         self._ledger, self._gate, self._feed, self._jobs, self._till = ledger, gate, feed, jobs, till
         self._every, self._grace = sweep_seconds, grace_seconds
         self._claim_dead, self._queue_retry = claim_dead_seconds, queue_retry_seconds
+        self._packer, self._parcel_dead = packer, parcel_dead_seconds
+        self._parcel_retry = parcel_dead_seconds + queue_retry_seconds  # a job alive on its queue is never doubled
         self._asked: dict[tuple[str, UUID], tuple[float, int]] = {}  # what was put on a queue: when first, how often
         self._by_hand: dict[tuple[str, UUID], asyncio.Task] = {}
 
@@ -62,7 +69,10 @@ class Sweeper:
             self._charge,
             self._take_over,
             self._look_up,
+            self._look_for_money,
+            self._cancel_drops,
             self._refund,
+            self._ship,
             self._release,
             self._adjust,
         ):
@@ -143,6 +153,34 @@ class Sweeper:
                 await self._ledger.mark_refund_enqueued(due.order_id, due.purpose)
             else:
                 await self._do(("refund", due.order_id), lambda due=due: self._till.refund(due.order_id, due.purpose))
+
+    async def _look_for_money(self) -> None:
+        """Orders that are gone while nobody knows whether they were charged."""
+        for order_id in await self._ledger.lost_money(BATCH_ROWS_MAX):
+            await self._do(("look_for_money", order_id), lambda order_id=order_id: self._till.look_for_money(order_id))
+
+    async def _cancel_drops(self) -> None:
+        """Cancelled drops: holds end, paid orders get their money back."""
+        for hold in await self._ledger.holds_of_cancelled_drops(BATCH_ROWS_MAX):
+            if await self._ledger.cancel_unattempted(hold.order_id, None, Refusal.BY_SELLER):
+                await restock(self._ledger, self._gate, self._feed, hold.order_id, hold.drop_id)
+            elif hold.intent_id is None:
+                await self._till.give_back(hold.order_id, OrderState.CANCELLED, Refusal.BY_SELLER)
+            else:
+                work = lambda hold=hold: self._till.give_back(hold.order_id, OrderState.CANCELLED, Refusal.BY_SELLER)  # noqa: E731
+                await self._do(("cancel", hold.order_id), work)
+        for order_id in await self._ledger.kept_money_of_cancelled_drops(BATCH_ROWS_MAX):
+            await want_back(self._ledger, order_id)
+
+    async def _ship(self) -> None:
+        """Parcels to make, to look for, to follow. Without a warehouse they wait."""
+        if self._packer is None:
+            return
+        for due in await self._ledger.due_parcels(BATCH_ROWS_MAX, self._parcel_retry, self._parcel_dead):
+            if await self._jobs.ship(due.order_id, due.enqueues):
+                await self._ledger.mark_parcel_enqueued(due.order_id)
+            else:
+                await self._do(("ship", due.order_id), lambda due=due: self._packer.ship(due.order_id))
 
     async def _hand_over(self, kind: str, order_id: UUID, enqueue, work: Callable[[], Awaitable]) -> None:
         """Put it on the queue; do it here when that fails, or when it is still due a queue-retry after it was first put there."""

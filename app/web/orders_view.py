@@ -72,7 +72,7 @@ def recorded(row: OrderRow) -> OrderView:
         attempts_left=row.attempts_left,
         amount_minor=row.amount_minor,
         currency=row.currency,
-        tracking=None,
+        tracking=row.tracking,
         reason=row.reason,
         authenticate_url=authenticate_url,
         title=title,

@@ -10,15 +10,18 @@ import pytest
 from app import clock
 from app.domain.verdicts import Answer
 from app.gate import Gate
-from app.ledger import Ledger, NewDrop
+from app.ledger import Ledger, NewDrop, Submitted
 from app.purchase.drops import create_drop
+from app.purchase.fulfilling import Packer
 from app.purchase.paying import Till
 from app.purchase.reconciling import reconcile
 from app.purchase.recording import Recorder
 from app.purchase.reserving import Counter
 from app.purchase.sweeping import Sweeper
 from app.settings import Settings
-from tests.doubles import GoneQueue, ScriptedProvider, SilentFeed
+from tests.doubles import GoneQueue, ListQueue, ScriptedProvider, ScriptedWarehouse, SilentFeed
+
+PARCEL_DEAD_SECONDS = 180.0
 
 
 @dataclass
@@ -30,6 +33,8 @@ class Shop:
     feed: SilentFeed = field(default_factory=SilentFeed)
     jobs: object = field(default_factory=GoneQueue)
     provider: ScriptedProvider = field(default_factory=ScriptedProvider)
+    warehouse: ScriptedWarehouse = field(default_factory=ScriptedWarehouse)
+    settle_seconds: float = 0.0
 
     async def opens(self, *, units=1, limit=1, attempts=3, hold_seconds=600.0, variants=None, price_minor=4900, **more):
         new = NewDrop(
@@ -55,7 +60,13 @@ class Shop:
         jobs = jobs or self.jobs
         return Sweeper(
             ledger=self.ledger, gate=self.gate, feed=self.feed, jobs=jobs, till=self.till(jobs), sweep_seconds=1, grace_seconds=0,
-            claim_dead_seconds=1, queue_retry_seconds=60,
+            claim_dead_seconds=1, queue_retry_seconds=60, packer=self.packer(), parcel_dead_seconds=PARCEL_DEAD_SECONDS,
+        )  # fmt: skip
+
+    def packer(self) -> Packer:
+        return Packer(
+            ledger=self.ledger, feed=self.feed, warehouse=self.warehouse, public_url="http://127.0.0.1:8000",
+            claim_dead_seconds=PARCEL_DEAD_SECONDS, settle_seconds=self.settle_seconds,
         )  # fmt: skip
 
     def recorder(self) -> Recorder:
@@ -81,6 +92,31 @@ class Shop:
 
     async def reconciles(self, drop):
         return await reconcile(self.ledger, self.gate, self.feed, drop.id, self.settings.journal_entries_max)
+
+    async def pays(self, drop, method="pm_card_visa", **more) -> UUID:
+        """A shopper buys and submits a payment, which a worker charges -> the order."""
+        shopper = await self.shopper()
+        order = await self.holds(drop, shopper, **more)
+        assert isinstance(await self.till(ListQueue()).submit(order, shopper, method), Submitted)
+        await self.till(ListQueue()).charge(order, 1)
+        return order
+
+    async def events(self, order_id) -> list[str]:
+        return [event.kind for event in await self.ledger.events_of(order_id)]
+
+    async def mails(self, kind) -> list[str]:
+        """-> whom mails of this kind go to."""
+        return [message.recipient for message in await self.ledger.newest(100) if message.kind == kind]
+
+    async def time_passes(self) -> None:
+        """Everything that rests is due, and every holder of a claim is long dead."""
+        await self.sql("UPDATE orders SET claimed_at = now() - interval '1 hour' WHERE state = 'PROCESSING'")
+        await self.sql("UPDATE refunds SET ask_at = now() - interval '1 s', enqueued_at = NULL")
+        await self.sql("UPDATE payments SET ask_at = now() - interval '1 s' WHERE ask_at IS NOT NULL")
+        await self.sql(
+            "UPDATE parcels SET ask_at = now() - interval '1 s', claimed_at = claimed_at - interval '1 hour', enqueued_at = NULL,"
+            " created_last_at = created_last_at - interval '1 hour'"
+        )
 
     async def state(self, order_id) -> str:
         return (await self.ledger.order(order_id)).state

@@ -130,7 +130,7 @@ WHERE orders.id = $1 AND drops.id = orders.drop_id AND state = 'PENDING_PAYMENT'
 UPDATE payments SET state = 'none', asked_again = 0, needs_attention = NULL WHERE order_id = $1 AND captured_minor = 0;
 
 -- name: money_unknown
--- The provider gave no answer: the money is unknown, and after enough questions a person is asked to look.
+-- No answer that settles anything: the money is unknown, and after $3 questions a person is asked to look ($4 says why).
 UPDATE payments
 SET state = 'unknown', asked_again = asked_again + 1,
     needs_attention = CASE WHEN asked_again + 1 >= $3 THEN $4 ELSE needs_attention END
@@ -138,6 +138,42 @@ FROM orders
 WHERE payments.order_id = $1 AND orders.id = $1 AND orders.state = 'PROCESSING' AND orders.claim = $2
   AND payments.captured_minor = 0
 RETURNING asked_again;
+
+-- name: rest_claim
+-- The claim counts as dead that much later: an outcome that stays unknown is asked about ever more slowly.
+UPDATE orders SET claimed_at = now() + make_interval(secs => $3) WHERE id = $1 AND state = 'PROCESSING' AND claim = $2;
+
+-- name: ask_again_now
+-- A person wants to know: the claim on an unknown outcome counts as dead at once.
+UPDATE orders SET claimed_at = 'epoch'
+FROM payments
+WHERE orders.id = $1 AND orders.state = 'PROCESSING' AND payments.order_id = $1 AND payments.state = 'unknown';
+
+-- name: claim_on_the_sellers_word
+-- The seller gives the unit back although nobody knows the outcome: only where it is unknown, and shown to them as such.
+UPDATE orders
+SET claim = $2, claimed_at = now(), leaving = coalesce(leaving, CASE WHEN deadline < now() THEN 'EXPIRED' ELSE 'CANCELLED' END),
+    reason = 'by_seller'
+FROM payments
+WHERE orders.id = $1 AND orders.state = 'PROCESSING' AND payments.order_id = $1 AND payments.state = 'unknown'
+  AND payments.needs_attention IS NOT NULL;
+
+-- name: look_for_money
+-- The order is gone while its money is unknown: it is looked for, now and until it is found.
+UPDATE payments SET ask_at = now(), needs_attention = $2 WHERE order_id = $1 AND state = 'unknown';
+
+-- name: lost_money
+-- Orders that are gone while their money is unknown, and are due to be looked for; the longest due first.
+SELECT orders.id FROM payments JOIN orders ON orders.id = payments.order_id
+WHERE payments.state = 'unknown' AND payments.ask_at < now()
+  AND orders.state IN ('EXPIRED', 'FAILED', 'CANCELLED', 'REFUSED')
+ORDER BY payments.ask_at LIMIT $1;
+
+-- name: money_still_unknown
+-- Looked for in vain: the next look comes later than the last.
+UPDATE payments
+SET asked_again = asked_again + 1, ask_at = now() + make_interval(secs => least($2 * power(2, least(asked_again, 20)), $3))
+WHERE order_id = $1 AND state = 'unknown' AND ask_at IS NOT NULL;
 
 -- name: due_charges
 -- Submitted payments that no worker has claimed, not on the queue or there for too long; oldest first.
