@@ -1,9 +1,9 @@
 """The demo shop of the first start: a drop that is open, one that opens in two minutes, one that sells out to demo shoppers.
 
-Guarantees: nothing happens where any shop exists, so it is safe to call again. Every unit of the sold-out drop goes the way of
-any other: granted by the gate, written by the recorder, charged by a worker at the provider, asked again when the card is
-declined. So the books of the demo balance like those of any drop. While that takes (some seconds, the provider is slow on
-purpose) the drop is in the state it is truly in: all in checkouts.
+Guarantees: nothing happens where any other shop exists; called again it makes only the drops that are missing. Every unit of the
+sold-out drop goes the way of any other: granted by the gate, written by the recorder, charged by a worker at the provider, asked
+again when the card is declined. So the books of the demo balance like those of any drop. While that takes (some seconds, the
+provider is slow on purpose) the drop is in the state it is truly in: all in checkouts.
 
 A part that does not answer: the shop and its drops stand all the same; a unit that could not be paid within SELL_SECONDS_MAX goes
 back on sale when its hold ends, and nothing is pretended.
@@ -40,15 +40,20 @@ log = structlog.get_logger("demo")
 
 
 async def ensure(office: Office) -> bool:
-    """Make the demo shop where there is no shop at all -> whether it was made."""
-    if await office.ledger.first_shop() is not None:
-        return False
-    shop_id = await office.ledger.create_shop(SHOP, OWNER)
-    sold_out = await create_drop(office, await carafe(office, shop_id))
-    await create_drop(office, await moka_pot(office, shop_id))
-    await create_drop(office, await night_lamp(office, shop_id))
-    await sell_out(office, sold_out)
-    return True
+    """Make the demo shop where there is no shop at all, or what is missing of it -> whether anything was made."""
+    shop_id = await office.ledger.shop_named(SHOP)
+    if shop_id is None:
+        if await office.ledger.first_shop() is not None:
+            return False
+        shop_id = await office.ledger.create_shop(SHOP, OWNER)
+    made = {}
+    for draft in (carafe, moka_pot, night_lamp):
+        new = await draft(office, shop_id)
+        if await office.ledger.drop_by_slug(new.slug) is None:
+            made[draft] = await create_drop(office, new)
+    if carafe in made:
+        await sell_out(office, made[carafe])
+    return bool(made)
 
 
 # ---- three drops

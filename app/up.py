@@ -40,6 +40,7 @@ BACKLOG = 4096
 PROBE_SECONDS = 1.0
 REST_SECONDS = 4.0  # the parts that no first page needs leave the processors to the web processes for at most this long
 SLOW_SECONDS = 15.0  # after this long without readiness one line says so
+WORKER_MARGIN_SECONDS = 3.0  # to close connections, after the last claimed job has ended
 OPEN_FILES_FALLBACK = 10_240  # where the hard limit is "unlimited" but the kernel takes no such value
 SERVERS, SANDBOXES, OURS = 2, 1, 0  # stages: who uses a server stops before it
 LEFTOVERS = "processes.json"
@@ -224,8 +225,9 @@ class _Machine:
             arguments += ["--data", str(self.data / name), "--token-file", str(self.data / f"{name}-token")]
             launch = command([*programs[name], *arguments], {}, output=self.logs / f"{name}.log")
             self._start(f"Sandbox {name}", name, launch, stage=SANDBOXES, stop_seconds=3.0)
-        self._start("recorder", "recorder", command(self.commands.recorder, self.environment))
-        self._start("worker", "worker", command(self.commands.worker, self.environment))
+        finishes_seconds = Settings.from_environment(self.outside).job_timeout_seconds + WORKER_MARGIN_SECONDS  # what is claimed
+        for name, program in (("recorder", self.commands.recorder), ("worker", self.commands.worker)):
+            self._start(name, name, command(program, self.environment), stop_seconds=finishes_seconds)
         done = self.data / DEMO_DONE
         if self.commands.demo and self.options.demo and self.outside.get("DOORMAN_ENV") != "production" and not done.exists():
             launch = command([*self.commands.demo, "--data", str(self.data)], self.environment)

@@ -30,7 +30,9 @@ class Person:
         page.on("console", lambda message: message.type == "error" and self._heard(message.text))
 
     @classmethod
-    async def comes(cls, house: House, browser: Browser, email: str = "mira@example.org", viewport: dict = PHONE, **more) -> "Person":
+    async def comes(
+        cls, house: House, browser: Browser, email: str = "mira@example.org", viewport: dict = PHONE, **more
+    ) -> "Person":
         context = await browser.new_context(viewport=viewport, base_url=house.url, **more)
         context.set_default_timeout(SEES_MS)
         return cls(house, await context.new_page(), email)
@@ -88,7 +90,8 @@ class Person:
         await expect(self.page.locator("#scene")).to_have_attribute("data-left", str(units), timeout=SEES_MS)
 
     async def sees_order(self, *states: str) -> None:
-        await expect(self.page.locator("#order")).to_have_attribute("data-order-state", re.compile("|".join(states)), timeout=SEES_MS)
+        order = self.page.locator("#order")
+        await expect(order).to_have_attribute("data-order-state", re.compile("|".join(states)), timeout=SEES_MS)
 
     async def can_buy(self) -> bool:
         return await self.page.locator("[data-buy-button]").is_enabled()

@@ -29,6 +29,7 @@ FUNCTIONS = {
 }
 DEQUEUE_SECONDS = 1.0  # so that a stop is noticed
 DELIVER_EVERY_SECONDS = 5.0  # the floor under a lost "deliver" hint
+RESULT_SECONDS = 0.1  # for saq to note the result of a job that has just ended
 LOOP_PAUSE_SECONDS = 1.0  # before a loop that failed unexpectedly starts again
 
 log = structlog.get_logger("workers")
@@ -45,7 +46,9 @@ class SharedWorker(Worker):
         running = [job["task"] for job in self.job_task_contexts.values()]
         if running:
             await asyncio.wait(running, timeout=seconds)
-        await asyncio.sleep(0.1)  # let saq write the results
+            await asyncio.sleep(RESULT_SECONDS)
+        waiting, self.tasks = self.tasks, set()  # saq's own upkeep and empty-handed dequeues: nothing of anybody's is in them
+        await _cancelled(list(waiting))
         await self.stop()
 
 

@@ -108,9 +108,10 @@ class Till:
             return "unknown"
         if outcome.kind is OutcomeKind.CAPTURED:
             return await self._paid(order_id, order.drop_id, None, outcome)
-        if outcome.kind is OutcomeKind.DECLINED and await self._ledger.authentication_failed(order_id, outcome.reason, n=order.attempt_n):
-            await self._tell(order_id)
-            return "declined"
+        if outcome.kind is OutcomeKind.DECLINED:
+            if await self._ledger.authentication_failed(order_id, outcome.reason, n=order.attempt_n):
+                await self._tell(order_id)
+                return "declined"
         return str(outcome.kind)
 
     async def refund(self, order_id: UUID, purpose: str) -> str:

@@ -47,7 +47,10 @@ async def reconcile(ledger: Ledger, gate: Gate, feed: Feed, drop_id: int, journa
     verdict = await gate.mend(drop_id, snapshot.stamp if snapshot else None, image)
     if verdict != "mended":
         return Reconciled.MOVED
-    log.warning("gate mended", drop=drop_id, was="empty" if snapshot is None else differences(snapshot, image))
+    if snapshot is None:
+        log.info("gate filled", drop=drop_id, receipts=len(image.receipts))  # a new drop, or a Redis that came back empty
+    else:
+        log.warning("gate mended", drop=drop_id, differed=differences(snapshot, image))
     await feed.publish("stock", drop=drop_id)
     return Reconciled.MENDED
 
