@@ -22,7 +22,15 @@ from app.settings import Settings
 VARIANT_NAME_DEFAULT = "Standard"
 SHOPPERS_MAX = 200_000
 HOLD_SECONDS_MIN = 1.0
+DOOR_HELP = {
+    "pause": "pause a drop",
+    "resume": "resume a paused or closed drop",
+    "close": "close a drop",
+    "cancel": "cancel a drop for good: its holds end, and everybody's money goes back in full",
+}
+PROGRESS_SECONDS = 1.0
 DOORS = {"pause": "paused", "resume": "open", "close": "closed", "cancel": "cancelled"}
+ATTENTION_MAX = 1000
 BOOKS_COLUMNS = (
     "drop",
     "total",
@@ -97,9 +105,11 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--description", default="")
     one.add_argument("--shop", metavar="N", help="number or name of the shop (the first one)")
     for verb in DOORS:
-        one = _add(drops, verb, f"{verb} a drop", _drop_door)
+        one = _add(drops, verb, DOOR_HELP[verb], _drop_door)
         one.add_argument("slug")
-        one.set_defaults(door=DOORS[verb])
+        one.set_defaults(door=DOORS[verb], wait=False)
+        if verb == "cancel":
+            one.add_argument("--wait", action="store_true", help="until every hold has ended and all money is back; safe to repeat")
     one = _add(drops, "add-units", "add units to a drop; a negative number takes unsold ones away", _drop_add_units)
     one.add_argument("slug")
     one.add_argument("--units", type=int, required=True, metavar="N")
@@ -112,6 +122,32 @@ def _parser() -> argparse.ArgumentParser:
     one = _add(commands, "books", "print the books; exit code 1 unless all balance", _books)
     one.add_argument("slug", nargs="?")
     one.add_argument("--json", action="store_true")
+    one.add_argument(
+        "--verify-log", action="store_true", help="prove the history of every order instead: nothing changed or cut out"
+    )
+
+    one = _add(
+        commands, "attention", "what a person must look at, and what may be done about it; exit code 1 if anything", _attention
+    )
+    one.add_argument("--json", action="store_true")
+
+    orders = _group(commands, "order", "orders")
+    one = _add(orders, "history", "print what happened to an order", _order_history)
+    one.add_argument("order")
+    one = _add(orders, "refund", "give money back: all that is left, or --amount of it", _order_refund)
+    one.add_argument("order")
+    one.add_argument("--amount", help="such as 12.00 (all that is left)")
+    one.add_argument("--restock", action="store_true", help="with the last of the money the units go on sale again")
+    one = _add(orders, "ask-again", "ask the outside now about whatever is unknown of an order", _order_ask_again)
+    one.add_argument("order")
+    one = _add(orders, "give-back", "put the unit of an order back although nobody knows whether it was charged", _order_give_back)
+    one.add_argument("order")
+    one = _add(orders, "looked-at", "take what was seen to off the list of what needs attention", _order_looked_at)
+    one.add_argument("order")
+
+    parcels = _group(commands, "parcel", "parcels")
+    one = _add(parcels, "resubmit", "look for a parcel at the warehouse, and make it if there is none", _parcel_resubmit)
+    one.add_argument("order")
 
     gate = _group(commands, "gate", "the gate")
     one = _add(gate, "rebuild", "make the gate equal to the ledger", _gate_rebuild)
@@ -255,10 +291,22 @@ def _drop_door(arguments) -> None:
         from app.domain.drops import Door
         from app.purchase.drops import change_door
 
-        return await change_door(office, arguments.slug, Door(arguments.door))
+        drop = await change_door(office, arguments.slug, Door(arguments.door))
+        return drop, await _all_is_back(office, drop) if arguments.wait else None
 
-    drop = _in_office(arguments.data, change)
-    _print({"slug": drop.slug, "door": drop.door.value})
+    drop, cancelling = _in_office(arguments.data, change)
+    answer = {"slug": drop.slug, "door": drop.door.value}
+    if cancelling is not None:
+        answer |= {name: getattr(cancelling, name) for name in ("orders", "open", "to_refund", "refunded", "needs_attention")}
+    _print(answer)
+
+
+async def _all_is_back(office, drop):
+    """Wait until the sweeper has ended every hold of a cancelled drop and all its money is back; say how far it is."""
+    while not (seen := await office.ledger.cancelling(drop.id)).done:
+        print(f"{seen.refunded} refunded, {seen.to_refund} to refund, {seen.open} to end", file=sys.stderr, flush=True)
+        await asyncio.sleep(PROGRESS_SECONDS)
+    return seen
 
 
 def _drop_add_units(arguments) -> None:
@@ -288,7 +336,130 @@ def _shoppers_mint(arguments) -> None:
     sys.stdout.writelines(f"{cookie}\n" for cookie in mint_cookies(settings, ids))
 
 
+def _attention(arguments) -> int:
+    async def read(office):
+        return await office.ledger.attention(ATTENTION_MAX)
+
+    from app.clock import iso
+    from app.purchase.refunding import lawful_actions
+
+    found = [
+        {
+            "kind": row.kind,
+            "order": str(row.order_id),
+            "drop": row.drop_slug,
+            "state": row.state,
+            "payment": row.payment,
+            "parcel": row.parcel,
+            "purpose": row.purpose,
+            "reference": row.reference,
+            "amount_minor": row.amount_minor,
+            "currency": row.currency,
+            "reserved_at": iso(row.reserved_at),
+            "asked": row.asked_again,
+            "why": row.why,
+            "actions": lawful_actions(row.kind, row.state),
+        }
+        for row in _in_office(arguments.data, read)
+    ]
+    if arguments.json:
+        _print({"attention": found})
+    for row in [] if arguments.json else found:
+        print(f"{row['kind']} of order {row['order']} ({row['drop']}, {row['state']}): {row['why']}")
+        print(f"    {' · '.join(row['actions'])}")
+    return 1 if found else 0
+
+
+def _order_history(arguments) -> None:
+    from app.clock import iso
+    from app.domain.ids import parse_order_id
+
+    async def read(office):
+        return await office.ledger.events_of(parse_order_id(arguments.order))
+
+    events = _in_office(arguments.data, read)
+    if not events:
+        raise NotFound(f"there is no order {arguments.order}")
+    _print([{"at": iso(event.at), "what": event.kind, **event.detail} for event in events])
+
+
+def _order_refund(arguments) -> None:
+    from app.domain.ids import parse_order_id
+    from app.domain.money import parse_minor
+    from app.purchase.refunding import refund_order
+
+    async def refund(office):
+        order = await office.ledger.order(parse_order_id(arguments.order))
+        if order is None:
+            raise NotFound(f"there is no order {arguments.order}")
+        amount = parse_minor(arguments.amount, order.currency) if arguments.amount else None
+        return await refund_order(office.ledger, order.order_id, amount_minor=amount, restock=arguments.restock)
+
+    wanted = _in_office(arguments.data, refund)
+    _print(
+        {
+            "order": str(wanted.order_id),
+            "purpose": wanted.purpose,
+            "amount_minor": wanted.amount_minor,
+            "currency": wanted.currency,
+            "restock": wanted.restock,
+            "repeated": wanted.repeated,
+        }
+    )
+
+
+def _order_ask_again(arguments) -> int:
+    from app.purchase.refunding import ask_again
+
+    return _order_verb(arguments, "asked", lambda office, order_id: ask_again(office.ledger, order_id))
+
+
+def _order_give_back(arguments) -> int:
+    from app.purchase.refunding import give_back_unasked
+
+    return _order_verb(arguments, "given_back", give_back_unasked)
+
+
+def _order_looked_at(arguments) -> int:
+    return _order_verb(arguments, "looked_at", lambda office, order_id: office.ledger.looked_at(order_id))
+
+
+def _order_verb(arguments, word: str, work) -> int:
+    """Do something with one order and print whether it was done; exit code 1 where the order's state forbids it."""
+    from app.domain.ids import parse_order_id
+
+    done = _in_office(arguments.data, lambda office: work(office, parse_order_id(arguments.order)))
+    _print({"order": arguments.order, word: done})
+    return 0 if done else 1
+
+
+def _parcel_resubmit(arguments) -> int:
+    from app.domain.ids import parse_order_id
+    from app.wiring import packing
+
+    settings = _settings_of(arguments.data)
+    if not settings.warehouse_url:
+        raise BadInput("there is no warehouse: set DOORMAN_WAREHOUSE_URL")
+
+    async def resubmit():
+        async with packing(settings) as packer:
+            return await packer.resubmit(parse_order_id(arguments.order))
+
+    outcome = asyncio.run(resubmit())
+    _print({"order": arguments.order, "parcel": outcome})
+    return 0 if outcome in ("made", "settling") else 1
+
+
+def _verify_log(data: Path) -> int:
+    history = _in_office(data, lambda office: office.ledger.verify_history())
+    _print({"events": history.events, "head": history.head, "proven": not history.broken, "broken": history.broken})
+    return 1 if history.broken else 0
+
+
 def _books(arguments) -> int:
+    if arguments.verify_log:
+        return _verify_log(arguments.data)
+
     async def read(office):
         from app.purchase.books import books
 

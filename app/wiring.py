@@ -113,6 +113,14 @@ async def work(settings: Settings) -> AsyncIterator[Work]:
 
 
 @asynccontextmanager
+async def packing(settings: Settings) -> AsyncIterator[Packer]:
+    """What the seller's word about one parcel needs."""
+    async with AsyncExitStack() as stack:
+        ledger = await _ledger(stack, settings, "packing", OFFICE_CONNECTIONS_MAX)
+        yield _packer(stack, settings, ledger, await _feed(stack, settings))
+
+
+@asynccontextmanager
 async def loops(settings: Settings) -> AsyncIterator[Loops]:
     from app.purchase.reconciling import Reconciler
     from app.purchase.recording import Recorder

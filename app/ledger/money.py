@@ -197,7 +197,9 @@ class MoneyPart(Pool):
         """A person wants to know: the claim counts as dead at once -> False: the outcome is not unknown."""
         async with self._transaction() as ask:
             order = await ask.row("lock_order", order_id)
-            if order is None or not await ask.count("ask_again_now", order_id):
+            if order is None:
+                return False
+            if not await ask.count("ask_again_now", order_id) and not await ask.count("look_for_money_now", order_id):
                 return False
             await note(ask, order_id, order["drop_id"], "asked again", SELLER)
             return True

@@ -12,6 +12,10 @@ KIND_CHARACTERS_MAX = 100
 
 
 class NoticesPart(Pool):
+    async def order_of_intent(self, intent_id: str) -> UUID | None:
+        """-> the order whose payment this intent is."""
+        return await self._value("order_of_intent", intent_id)
+
     async def notice_known(self, notice_id: str) -> bool:
         return await self._value("notice_known", notice_id) is not None
 

@@ -134,6 +134,10 @@ class ParcelsPart(Pool):
         """The claim ends: it is too early to believe that the warehouse has none."""
         return await self._count("parcel_settling", order_id, token, seconds) == 1
 
+    async def parcel_again_now(self, order_id: UUID) -> bool:
+        """A person wants this parcel looked for at once -> False: there is nothing to look for."""
+        return await self._count("parcel_again_now", order_id) == 1
+
     async def parcel_may_be_made_again(self, order_id: UUID, claim_dead_seconds: float) -> bool:
         """The seller's word: should the warehouse list none, it may be asked once more.
 

@@ -5,7 +5,7 @@ The adapter is imported when it is asked for: the sandbox lives in this package 
 
 from app.payments.protocol import Outcome, OutcomeKind, Provider
 
-__all__ = ["Outcome", "OutcomeKind", "Provider", "StripeProvider"]
+__all__ = ["Notice", "Outcome", "OutcomeKind", "Provider", "StripeProvider"]
 
 
 def __getattr__(name: str):
@@ -13,4 +13,8 @@ def __getattr__(name: str):
         from app.payments.stripe_provider import StripeProvider
 
         return StripeProvider
+    if name == "Notice":
+        from app.payments.notices import Notice
+
+        return Notice
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

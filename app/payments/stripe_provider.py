@@ -65,31 +65,31 @@ class StripeProvider:
         options = {"idempotency_key": f"{order_id}:{n}"}
         async with self._answering():
             try:
-                return _outcome(await self._client.v1.payment_intents.confirm_async(intent_id, params, options))
+                return outcome_of(await self._client.v1.payment_intents.confirm_async(intent_id, params, options))
             except stripe.CardError as error:
                 told = getattr(error.error, "payment_intent", None)
                 intent = told or await self._client.v1.payment_intents.retrieve_async(intent_id)
                 return _declined(intent, _decline_reason(error.error) or "card_declined")
             except stripe.InvalidRequestError as error:
                 if error.code == UNEXPECTED_STATE:
-                    return _outcome(await self._client.v1.payment_intents.retrieve_async(intent_id))
+                    return outcome_of(await self._client.v1.payment_intents.retrieve_async(intent_id))
                 if error.param == "payment_method":
                     return _declined(await self._client.v1.payment_intents.retrieve_async(intent_id), "invalid_payment_method")
                 raise
 
     async def retrieve(self, intent_id: str) -> Outcome:
         async with self._answering():
-            return _outcome(await self._client.v1.payment_intents.retrieve_async(intent_id))
+            return outcome_of(await self._client.v1.payment_intents.retrieve_async(intent_id))
 
     async def cancel(self, order_id: UUID, intent_id: str) -> Outcome:
         # No key of ours: cancelling twice is harmless by itself, and a remembered "not now" would stand in the way of the next try.
         async with self._answering():
             try:
-                return _outcome(await self._client.v1.payment_intents.cancel_async(intent_id))
+                return outcome_of(await self._client.v1.payment_intents.cancel_async(intent_id))
             except stripe.InvalidRequestError as error:
                 if error.code != UNEXPECTED_STATE:
                     raise
-                return _outcome(await self._client.v1.payment_intents.retrieve_async(intent_id))
+                return outcome_of(await self._client.v1.payment_intents.retrieve_async(intent_id))
 
     async def refund(self, order_id: UUID, purpose: str, intent_id: str, amount_minor: int) -> str:
         async with self._answering():
@@ -110,7 +110,7 @@ class StripeProvider:
         params = {"query": f"metadata['order']:'{order_id}'", "limit": FOUND_MAX}
         async with self._answering():
             found = await self._client.v1.payment_intents.search_async(params)
-        return [_outcome(intent) for intent in found.data]
+        return [outcome_of(intent) for intent in found.data]
 
     async def _refund_made(self, intent_id: str, purpose: str) -> stripe.Refund | None:
         """The provider forgets keys after a day or so; a refund is looked up by its purpose before it is asked for."""
@@ -159,7 +159,7 @@ class _Http(stripe.HTTPClient):
         await self._httpx.aclose()
 
 
-def _outcome(intent: stripe.PaymentIntent) -> Outcome:
+def outcome_of(intent: stripe.PaymentIntent) -> Outcome:
     if intent.status == "succeeded":
         return _of(intent, OutcomeKind.CAPTURED, intent.amount_received)
     if intent.status == "canceled":
@@ -178,7 +178,7 @@ def _declined(intent: stripe.PaymentIntent, reason: str | None) -> Outcome:
 
 def _of(intent: stripe.PaymentIntent, kind: OutcomeKind, amount: int | None = None, **more) -> Outcome:
     currency = intent.currency.upper()
-    return Outcome(kind, intent.id, _from_stripe(intent.amount if amount is None else amount, currency), currency, **more)
+    return Outcome(kind, intent.id, from_stripe(intent.amount if amount is None else amount, currency), currency, **more)
 
 
 def _decline_reason(error) -> str | None:
@@ -198,7 +198,7 @@ def _to_stripe(amount_minor: int, currency: str) -> int:
     return amount
 
 
-def _from_stripe(amount: int, currency: str) -> int:
+def from_stripe(amount: int, currency: str) -> int:
     """-> minor units. What makes no whole unit of ours was never asked for by us: a fault, not an amount."""
     shift = _shift(currency)
     if shift <= 0:

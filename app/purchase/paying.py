@@ -10,17 +10,19 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.domain.orders import FINAL, MoneyState, OrderState, Refusal
+from app.clock import now_ms
+from app.domain.orders import FINAL, AttemptState, MoneyState, OrderState, Refusal
 from app.errors import GateUnreachable, NotFound, ProviderRefused, ProviderSilent
 from app.gate import Gate
 from app.jobs import Jobs
-from app.ledger import Claimed, Ledger, NotPayable, Submitted
+from app.ledger import Claimed, Ledger, NotPayable, OrderRow, Submitted
 from app.live import Feed
-from app.payments import Outcome, OutcomeKind, Provider
+from app.payments import Notice, Outcome, OutcomeKind, Provider
 from app.purchase.letters import money_back
 from app.purchase.restocking import restock
 
 LATE_MONEY = "late_money"
+NOT_OURS, IGNORED = "not ours", "ignored"
 UNSETTLED = (ProviderSilent, ProviderRefused)  # neither tells what became of the money
 
 log = structlog.get_logger("till")
@@ -135,15 +137,41 @@ class Till:
         await self._tell(order_id)
         return "refunded"
 
-    # ---- outcomes that stay unknown ----------------------------------------------------------------------------------------------
+    async def hear(self, notice: Notice) -> str:
+        """A notice of the provider -> what became of it. It counts as handled only after its effect is committed.
 
-    async def give_back_unasked(self, order_id: UUID) -> bool:
-        """The seller's word, where nobody knows the outcome: the unit goes back; money that comes to light is refunded."""
-        if not await self._ledger.give_back_unasked(order_id):
-            return False
-        await self._return_units(order_id)
-        await self._tell(order_id)
-        return True
+        A capture is the provider's word and settles the order, whoever else is at it. A failure never changes an order: it makes us
+        ask. Everything else is at most shown to the seller.
+        """
+        if await self._ledger.notice_known(notice.id):
+            return "known"
+        owner = await self._ledger.order_of_intent(notice.intent_id) if notice.intent_id else None
+        order = await self._ledger.order(owner or notice.order_id) if owner or notice.order_id else None
+        if order is None:
+            await self._ledger.notice_handled(notice.id, notice.kind, None, NOT_OURS)
+            return NOT_OURS
+        effect = await self._effect_of(notice, order)
+        await self._ledger.notice_handled(notice.id, notice.kind, order.order_id, effect, ignored=effect == IGNORED)
+        return effect
+
+    async def _effect_of(self, notice: Notice, order: OrderRow) -> str:
+        outcome = notice.outcome
+        if outcome is not None and outcome.kind is OutcomeKind.CAPTURED and notice.kind == "payment_intent.succeeded":
+            return await self._paid(order.order_id, order.drop_id, None, outcome)
+        if notice.kind == "payment_intent.payment_failed":
+            if order.attempt_state is not AttemptState.ACTION:
+                return IGNORED  # an attempt that is over, or one whose worker will hear of it itself
+            await self._jobs.look_up(order.order_id, now_ms())
+            return "looked up"
+        if notice.questions_payment and notice.intent_id == order.intent_id:
+            await self._ledger.money_disputed(order.order_id, f"the provider says: {notice.kind}")
+            return "shown"
+        if notice.refunded_minor is not None and notice.intent_id == order.intent_id:
+            more = await self._ledger.money_reported_back(order.order_id, notice.refunded_minor)
+            return "shown" if more else "agreed"
+        return "noted"
+
+    # ---- outcomes that stay unknown ----------------------------------------------------------------------------------------------
 
     async def look_for_money(self, order_id: UUID) -> str:
         """An order is gone while its money is unknown: cancel its intent, which tells whether it was charged."""

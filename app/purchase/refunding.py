@@ -14,6 +14,7 @@ from app.errors import BadInput, NotFound
 from app.ledger import Cancelling, Ledger
 from app.ledger.refunds import DROP_CANCELLED, PART, WHOLE
 from app.purchase.drops import Office, change_door
+from app.purchase.restocking import restock
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,27 @@ async def cancel_drop(office: Office, slug: str) -> Drop:
 
 async def progress(ledger: Ledger, drop_id: int) -> Cancelling:
     return await ledger.cancelling(drop_id)
+
+
+async def give_back_unasked(office: Office, order_id: UUID) -> bool:
+    """The seller's word, where nobody can learn the outcome: the unit goes back; a charge that comes to light is refunded (R7).
+
+    False: this order is not shown as needing attention for an unknown outcome.
+    """
+    if not await office.ledger.give_back_unasked(order_id):
+        return False
+    order = await office.ledger.order(order_id)
+    await restock(office.ledger, office.gate, office.feed, order_id, order.drop_id)
+    await office.feed.publish("order", order=str(order_id))
+    return True
+
+
+async def ask_again(ledger: Ledger, order_id: UUID) -> bool:
+    """The seller wants to know now: whatever is unknown about this order is due at once -> False: nothing is."""
+    charge = await ledger.ask_again_now(order_id)
+    refunds = await ledger.refund_again_now(order_id)
+    parcel = await ledger.parcel_again_now(order_id)
+    return bool(charge or refunds or parcel)
 
 
 async def want_back(ledger: Ledger, order_id: UUID) -> bool:

@@ -21,7 +21,7 @@ from litestar.di import Provide
 from app import wiring
 from app.live import Hub
 from app.purchase.reserving import Counter
-from app.web import account, dev, health, orders, pictures, shop
+from app.web import account, dev, health, orders, pictures, shop, webhooks
 from app.web.call import SCOPE_KEY, Call
 from app.web.catalogue import Catalogue
 from app.web.doors import Doors, SignInNeeded, redirect
@@ -55,6 +55,7 @@ ROUTES = [
     account.sign_out,
     account.sign_out_everywhere,
     account.show_account,
+    webhooks.stripe_notice,
     health.alive,
     health.ready,
     health.metrics,

@@ -3,7 +3,7 @@
 import pytest
 
 from app.errors import ProviderRefused, ProviderSilent
-from app.purchase.refunding import lawful_actions
+from app.purchase.refunding import ask_again, give_back_unasked, lawful_actions
 from tests.doubles import ListQueue
 
 ASKS = 5
@@ -37,7 +37,7 @@ async def test_an_outcome_that_stays_unknown_is_shown_and_keeps_its_unit(shop, e
     assert lawful_actions(shown.kind, shown.state) == ["ask again", "give back"]
     assert await shop.till().take_over(order) == "lost", "it rests before it is asked about again"
     assert (await shop.books_close(drop))["processing"] == 1
-    assert await shop.ledger.ask_again_now(order)
+    assert await ask_again(shop.ledger, order)
     assert await shop.till().take_over(order) == "paid"
     assert await shop.ledger.attention(10) == [] and shop.provider.captures(order) == 1
 
@@ -60,11 +60,11 @@ async def test_only_what_is_shown_as_unknown_can_be_given_back_unasked(shop):
     drop = await shop.opens(units=2)
     paid = await shop.pays(drop)
     order, _ = await submitted(shop, drop)
-    assert not await shop.till().give_back_unasked(paid)
-    assert not await shop.till().give_back_unasked(order)
+    assert not await give_back_unasked(shop, paid)
+    assert not await give_back_unasked(shop, order)
     shop.provider.faults = {("confirm", "before"): ProviderSilent("x"), ("retrieve", "before"): ProviderSilent("x")}
     await shop.till().charge(order, 1)
-    assert not await shop.till().give_back_unasked(order), "unknown for a moment is not yet the seller's to decide"
+    assert not await give_back_unasked(shop, order), "unknown for a moment is not yet the seller's to decide"
 
 
 async def test_money_that_arrives_after_the_unit_was_given_back_is_refunded_and_said(shop):
@@ -78,7 +78,7 @@ async def test_money_that_arrives_after_the_unit_was_given_back_is_refunded_and_
     await shop.sweeps()
     await stays_unknown(shop, order, ProviderSilent("outage"))
     assert await shop.state(order) == "PROCESSING"
-    assert await shop.till().give_back_unasked(order)
+    assert await give_back_unasked(shop, order)
     assert await shop.state(order) == "EXPIRED"
     second = await shop.pays(drop)
     assert await shop.state(second) == "PAID"
@@ -108,7 +108,7 @@ async def test_an_order_given_back_unasked_that_was_never_charged_ends_with_no_m
     shop.provider.faults = {("cancel", "before"): ProviderSilent("outage"), ("retrieve", "before"): ProviderSilent("outage")}
     await shop.sweeps()
     await stays_unknown(shop, order, ProviderSilent("outage"))
-    assert await shop.till().give_back_unasked(order)
+    assert await give_back_unasked(shop, order)
     await shop.sweeps()
     shop.provider.complete_authentication(order)
     row = await shop.ledger.order(order)

@@ -149,6 +149,10 @@ UPDATE orders SET claimed_at = 'epoch'
 FROM payments
 WHERE orders.id = $1 AND orders.state = 'PROCESSING' AND payments.order_id = $1 AND payments.state = 'unknown';
 
+-- name: look_for_money_now
+-- The same for an order that is gone.
+UPDATE payments SET ask_at = now() WHERE order_id = $1 AND state = 'unknown' AND ask_at IS NOT NULL;
+
 -- name: claim_on_the_sellers_word
 -- The seller gives the unit back although nobody knows the outcome: only where it is unknown, and shown to them as such.
 UPDATE orders

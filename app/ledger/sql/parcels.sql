@@ -85,6 +85,10 @@ UPDATE parcels SET claim = NULL, claimed_at = NULL, ask_at = now() + make_interv
 UPDATE parcels SET creates = 0, ask_at = now(), enqueued_at = NULL, asked_again = 0
 WHERE order_id = $1 AND state IN ('waiting', 'unknown') AND (claim IS NULL OR claimed_at < now() - make_interval(secs => $2));
 
+-- name: parcel_again_now
+-- A person wants to know: due at once.
+UPDATE parcels SET ask_at = now(), enqueued_at = NULL WHERE order_id = $1 AND state IN ('waiting', 'unknown', 'made');
+
 -- name: withdraw_parcel
 -- Everything is wanted back and the warehouse was never asked: there will be no parcel.
 UPDATE parcels SET state = 'withdrawn', claim = NULL, claimed_at = NULL, needs_attention = NULL
