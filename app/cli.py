@@ -435,17 +435,13 @@ def _order_verb(arguments, word: str, work) -> int:
 
 def _parcel_resubmit(arguments) -> int:
     from app.domain.ids import parse_order_id
-    from app.wiring import packing
 
-    settings = _settings_of(arguments.data)
-    if not settings.warehouse_url:
-        raise BadInput("there is no warehouse: set DOORMAN_WAREHOUSE_URL")
+    async def resubmit(packer):
+        if packer is None:
+            raise BadInput("there is no warehouse: set DOORMAN_WAREHOUSE_URL")
+        return await packer.resubmit(parse_order_id(arguments.order))
 
-    async def resubmit():
-        async with packing(settings) as packer:
-            return await packer.resubmit(parse_order_id(arguments.order))
-
-    outcome = asyncio.run(resubmit())
+    outcome = _in_office(arguments.data, resubmit, room="packing")
     _print({"order": arguments.order, "parcel": outcome})
     return 0 if outcome in ("made", "settling") else 1
 
@@ -497,17 +493,17 @@ def _bench(arguments) -> int:
 # --- what they share --------------------------------------------------------------------------------------------------------------
 
 
-def _in_office(data: Path, work: Callable[..., Awaitable]):
-    """-> what `work(office)` returns, with an office of the `up` running on `data` or of the environment."""
+def _in_office(data: Path, work: Callable[..., Awaitable], room: str = "office"):
+    """-> what `work(office)` returns, with an office (or another `room` of app/wiring.py) of the `up` on `data` or the environment."""
     settings = _settings_of(data)
 
     async def run():
         import structlog
 
-        from app.wiring import office
+        from app import wiring
 
         structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # standard output is for the answer
-        async with office(settings) as desk:
+        async with getattr(wiring, room)(settings) as desk:
             return await work(desk)
 
     return asyncio.run(run())

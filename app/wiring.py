@@ -113,8 +113,8 @@ async def work(settings: Settings) -> AsyncIterator[Work]:
 
 
 @asynccontextmanager
-async def packing(settings: Settings) -> AsyncIterator[Packer]:
-    """What the seller's word about one parcel needs."""
+async def packing(settings: Settings) -> AsyncIterator[Packer | None]:
+    """What the seller's word about one parcel needs. None: no warehouse is set."""
     async with AsyncExitStack() as stack:
         ledger = await _ledger(stack, settings, "packing", OFFICE_CONNECTIONS_MAX)
         yield _packer(stack, settings, ledger, await _feed(stack, settings))

@@ -67,7 +67,7 @@ class House:
         )  # fmt: skip
         log.close()
         give_up_at = time.monotonic() + START_SECONDS_MAX
-        while not self.ready():
+        while not (self.ready() and (self.data / "run.json").exists()):
             if self.process.poll() is not None or time.monotonic() > give_up_at:
                 raise AssertionError(f"up did not start:\n{self.log()}")
             time.sleep(0.05)
@@ -148,6 +148,11 @@ class House:
     def provider_ledger(self) -> list[dict]:
         provider = self.parts()["provider"]
         return httpx.get(f"{provider['url']}/sandbox/ledger", headers={"Authorization": f"Bearer {provider['token']}"}).json()
+
+    def mails(self, order: str, kind: str) -> list[dict]:
+        """-> mails of this kind about this order in the development mailbox."""
+        mails = httpx.get(f"{self.url}/dev/mail", headers={"Accept": "application/json"}, timeout=10).json()
+        return [mail for mail in mails if mail["kind"] == kind and mail["order"] == order]
 
     def script(self, **what) -> None:
         """Tell the sandbox provider how to behave."""
