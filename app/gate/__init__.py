@@ -1,10 +1,11 @@
 """The only code that talks to the Redis of the drops: one method per script, keys in one file, one shared connection."""
 
 from app.gate.gate import Gate
+from app.gate.limiter import ASK, Limiter
 from app.gate.records import Heir, Image, JournalEntry, KeyRecord, Peek, Receipt, Released, Reservation, Snapshot
 from app.gate.wire import ConnectionLost, Wire
 
 __all__ = [
-    "ConnectionLost", "Gate", "Heir", "Image", "JournalEntry", "KeyRecord",
+    "ASK", "ConnectionLost", "Gate", "Heir", "Image", "JournalEntry", "KeyRecord", "Limiter",
     "Peek", "Receipt", "Released", "Reservation", "Snapshot", "Wire",
 ]  # fmt: skip

@@ -101,6 +101,15 @@ class Gate:
         value = await self._ask_twice(None, scripts.command("HGET", key(drop_id, "receipts"), str(order_id)))
         return None if value is None else _receipt(str(order_id), value)
 
+    async def limit(self, name: str, calls_max: int, window_us: int, calls: Sequence[tuple[str, int]]) -> int:
+        """Count calls of `name` in a sliding window -> 0, or the microseconds until the last of `calls` may be made.
+
+        `calls`: (its own name, how many µs ago it was made). A call that is counted already is not counted again.
+        """
+        arguments = [word for call in calls for word in call]
+        payload = scripts.LIMIT.call(name, calls_max, window_us, *arguments)
+        return int(await self._ask_twice(scripts.LIMIT, payload))
+
     # ---- what the ledger has decided ---------------------------------------------------------------------------------
     async def release(self, drop_id: int, order_id: UUID, heirs: Iterable[Heir] = ()) -> Released:
         """Put the units of an order back that is final in the ledger, or hand them to the first heir who may have them.

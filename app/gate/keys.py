@@ -13,3 +13,8 @@ def key(drop_id: int, name: str) -> str:
     if name not in NAMES:
         raise ValueError(f"a drop has no key named {name!r}")
     return f"{{drop:{drop_id:d}}}:{name}"
+
+
+def limit_key(name: str) -> str:
+    """'buyer:7' -> '{limit:buyer:7}': the counted calls of one name. It belongs to no drop and expires by itself."""
+    return f"{{limit:{name}}}"

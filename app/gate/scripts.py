@@ -7,7 +7,7 @@ anything; the wire then sends the same call once more as EVAL, which also teache
 import hashlib
 from pathlib import Path
 
-from app.gate.keys import NAMES, key
+from app.gate.keys import NAMES, key, limit_key
 
 FOLDER = Path(__file__).resolve().parents[2] / "lua"
 DROPS_REMEMBERED_MAX = 1024  # drops whose constant part of a call is kept encoded
@@ -47,6 +47,16 @@ class Script:
         return call.replace(self._by_sha, self._by_source, 1)
 
 
+class NamedScript(Script):
+    """A script whose one key belongs to a name instead of a drop: there are too many names to keep their calls encoded."""
+
+    def keys_of(self, name: str | int) -> list[str]:
+        return [limit_key(str(name))]
+
+    def head(self, name: str | int, arguments: int) -> bytes:
+        return b"*%d\r\n%b%b" % (4 + arguments, self._by_sha, encode(1, limit_key(str(name))))
+
+
 def encode(*values: str | int) -> bytes:
     """-> the values as RESP bulk strings."""
     parts = []
@@ -71,5 +81,6 @@ MEND = Script("mend", *NAMES)
 ADJUST = Script("adjust", "rules", "totals", "stock", "adjustments")
 RETIRE = Script("retire", *NAMES)
 ACK = Script("ack", "journal")
+LIMIT = NamedScript("limit", "calls")
 
-SCRIPTS = (RESERVE, RELEASE, SETTLE, DOOR, PEEK, SNAPSHOT, MEND, ADJUST, RETIRE, ACK)
+SCRIPTS = (RESERVE, RELEASE, SETTLE, DOOR, PEEK, SNAPSHOT, MEND, ADJUST, RETIRE, ACK, LIMIT)

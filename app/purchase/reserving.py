@@ -5,11 +5,13 @@ at most `MEMORY_SECONDS` old, was read in one atomic step together with the set 
 answers only shoppers outside that set: a winner who lost the reply always reaches the gate. A "no" costs no SQL and mostly no
 Redis.
 
+A shopper may press Buy `buy_limit` times in a window (app/gate/limiter.py): the first presses cost no question, one who hammers is
+counted across all processes, and a refusal from memory counts like any other press.
+
 The gate gone: `not_ready`. The caller gone (a cancelled request): the verdict stands at the gate and the same key finds it.
 """
 
 import asyncio
-from collections import OrderedDict, deque
 
 import structlog
 
@@ -19,11 +21,10 @@ from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
 from app.domain.verdicts import Answer, Verdict
 from app.errors import GateUnreachable
-from app.gate import Gate, Peek, Reservation
+from app.gate import ASK, Gate, Limiter, Peek, Reservation
 
 MEMORY_SECONDS = 1.0  # a memory older than this is never used
 REFRESH_SECONDS = 0.4  # a used memory older than this is read again in the background
-PACED_SHOPPERS_MAX = 100_000
 RETRY_SECONDS = 2  # Retry-After of not_ready
 
 NOT_READY = Answer(Verdict.NOT_READY, retry_after_seconds=RETRY_SECONDS)
@@ -38,16 +39,18 @@ class Counter:
     """One per web process."""
 
     def __init__(self, gate: Gate, buy_limit: tuple[int, float]):
-        """`buy_limit`: (calls, seconds) of one shopper in this process."""
+        """`buy_limit`: (calls, seconds) of one shopper."""
         self._gate = gate
-        self._pace = Pace(*buy_limit)
+        self._limiter = Limiter(gate, "buyer", *buy_limit)
         self._memory: dict[int, tuple[Peek, float]] = {}
         self._refreshing: dict[int, asyncio.Task] = {}
         self.answers_from_memory = 0
 
     async def buy(self, drop: Drop, buyer: int, variant: Variant, quantity: int, key: str) -> Answer:
         """-> the verdict for `quantity` units of `variant`, asked by shopper `buyer` under the checked idempotency key `key`."""
-        wait = self._pace.wait_seconds(buyer, monotonic())
+        wait = self._limiter.look(buyer)
+        if wait == ASK:
+            wait = await self._limiter.ask(buyer)
         if wait:
             return Answer(Verdict.TOO_FAST, retry_after_seconds=wait)
         remembered = self._from_memory(drop.id, buyer, variant.id)
@@ -110,24 +113,3 @@ class Counter:
 def nothing_left(peek: Peek) -> bool:
     """Whether this peek may stand for the gate's no: the drop is open and every variant is at zero."""
     return phase_of(peek.door, peek.opens_ms, peek.closes_ms, peek.now_ms, peek.left, peek.held) in NOTHING_LEFT
-
-
-class Pace:
-    """A sliding window per shopper in this process's memory. Refused calls do not extend the wait. Bounded by the oldest
-    shoppers."""
-
-    def __init__(self, calls_max: int, window_seconds: float):
-        self._calls_max, self._window = calls_max, window_seconds
-        self._calls: OrderedDict[int, deque[float]] = OrderedDict()
-
-    def wait_seconds(self, shopper_id: int, now: float) -> int:
-        """-> 0 when the call may pass (and counts it), else whole seconds until one may."""
-        calls = self._calls.get(shopper_id)
-        if calls is None:
-            if len(self._calls) >= PACED_SHOPPERS_MAX:
-                self._calls.popitem(last=False)
-            calls = self._calls[shopper_id] = deque(maxlen=self._calls_max)
-        if len(calls) == self._calls_max and now - calls[0] < self._window:
-            return max(1, -int(-(calls[0] + self._window - now) // 1))
-        calls.append(now)
-        return 0

@@ -1,5 +1,6 @@
 """Whose request is it: the caller's address, seen through the proxies that the installation trusts and no others."""
 
+import functools
 import ipaddress
 from typing import Any
 
@@ -7,6 +8,8 @@ from app.errors import SettingsError
 from app.web.call import Call
 
 UNKNOWN = "unknown"  # a unix socket, or a server that does not say
+SUBSCRIBER_BITS = 64  # what a provider gives one subscriber in IPv6: to change the rest of the address costs nothing
+ADDRESSES_CACHED = 16_384
 
 
 class Addresses:
@@ -42,6 +45,19 @@ def is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+@functools.lru_cache(ADDRESSES_CACHED)
+def limited_as(address: str) -> str:
+    """-> under which name an address is counted: an IPv6 caller by the /64, an IPv4 caller however written by the address."""
+    if not is_address(address):
+        return address
+    found = ipaddress.ip_address(address)
+    if found.version == 4:
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found), SUBSCRIBER_BITS), strict=False))
 
 
 def is_loopback(address: str) -> bool:

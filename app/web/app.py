@@ -19,6 +19,7 @@ from litestar import Litestar, Request, Response
 from litestar.di import Provide
 
 from app import wiring
+from app.gate import Limiter
 from app.live import Hub
 from app.purchase.reserving import Counter
 from app.web import account, dev, health, orders, pictures, shop, webhooks
@@ -118,7 +119,7 @@ def create_app(parts: wiring.Web) -> Guard:
         order_tokens=order_tokens,
         metrics=metrics,
     )
-    return Guard(hot, settings, sessions, problems)
+    return Guard(hot, settings, sessions, problems, Limiter(parts.gate, "address", *settings.address_limit))
 
 
 def call_of(request: Request) -> Call:

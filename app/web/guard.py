@@ -14,11 +14,12 @@ from urllib.parse import unquote_to_bytes
 
 import structlog
 
+from app.gate import ASK, Limiter
 from app.settings import Settings
-from app.web.addresses import Addresses, is_loopback
+from app.web.addresses import Addresses, is_loopback, limited_as
 from app.web.call import SCOPE_KEY, Call
 from app.web.problems import FAULT, Problem, Problems, send_answer
-from app.web.rate import Rate
+
 from app.web.session import Session, Sessions
 
 BODY_BYTES_MAX = 8 * 1024
@@ -28,7 +29,7 @@ WEBHOOK_BYTES_MAX = 256 * 1024
 DRAIN_BYTES_MAX = 16 * 1024 * 1024  # an oversized body is read and dropped up to here, so that its sender can hear the 413
 PATH_CHARACTERS_MAX = 1024
 QUERY_BYTES_MAX = 2048
-ADDRESSES_MAX = 100_000
+
 HSTS_SECONDS = 365 * 24 * 3600
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 METHODS = UNSAFE | {"GET", "HEAD"}  # no CORS, so nobody need ask with OPTIONS
@@ -42,7 +43,8 @@ log = structlog.get_logger("guard")
 class Guard:
     """ASGI: `inner` is called with scope["doorman"] = Call, or not at all."""
 
-    def __init__(self, inner: App, settings: Settings, sessions: Sessions, problems: Problems):
+    def __init__(self, inner: App, settings: Settings, sessions: Sessions, problems: Problems, limiter: Limiter):
+        """`limiter` counts the requests of an address."""
         self.inner = inner
         self.sessions = sessions
         self.problems = problems
@@ -50,7 +52,7 @@ class Guard:
         self.public_origin = settings.public_url.encode()
         self.public_host = settings.public_url.partition("://")[2].encode()
         self.addresses = Addresses(settings.trusted_proxies)
-        self.rate = Rate(*settings.address_limit, names_max=ADDRESSES_MAX)
+        self.limiter = limiter
         self.spare_loopback = not settings.production and not settings.limit_loopback
         self.headers_for = functools.lru_cache(64)(self._headers_for)
 
@@ -67,7 +69,7 @@ class Guard:
             await self.request(scope, call, receive, send)
 
     async def socket(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable) -> None:
-        problem = self.refuse_address(scope, call) or self.refuse_origin(call)
+        problem = self.refuse_target(scope, call) or await self.refuse_pace(call) or self.refuse_origin(call)
         if problem is not None:
             await self.refuse_socket(scope, problem, receive, send)
             return
@@ -88,7 +90,9 @@ class Guard:
                 message = {**message, "body": b""}
             await send(message)
 
-        problem = self.refuse_address(scope, call) or (await self.take_in(call, receive) if scope["method"] in UNSAFE else None)
+        problem = self.refuse_target(scope, call) or await self.refuse_pace(call)
+        if problem is None and scope["method"] in UNSAFE:
+            problem = await self.take_in(call, receive)
         if problem is not None:
             await send_answer(send_guarded, *self.problems.answer(problem, call))
             return
@@ -114,8 +118,8 @@ class Guard:
     def session_of(self, call: Call) -> Session | None:
         return self.sessions.of_cookies(call.cookie) if call.cookie else None
 
-    def refuse_address(self, scope: dict[str, Any], call: Call) -> Problem | None:
-        """Whom and what the request names, and how often its sender asks."""
+    def refuse_target(self, scope: dict[str, Any], call: Call) -> Problem | None:
+        """Whom and what the request names."""
         if call.repeated:
             return Problem(400, "A header that must stand alone was sent twice.")
         if not self.own_host(call.host):
@@ -124,11 +128,17 @@ class Guard:
             return Problem(400, "The address holds characters that no address of ours has.")
         if scope["type"] == "http" and scope["method"] not in METHODS:
             return Problem(405, "This method is not used here.")
-        if not (self.spare_loopback and is_loopback(call.address)) and not self.rate.allow(call.address):
-            return Problem(
-                429, "Too many requests from your address. Wait a moment.", retry_after_seconds=self.rate.retry_after_seconds
-            )
         return None
+
+    async def refuse_pace(self, call: Call) -> Problem | None:
+        """How often the request's sender asks."""
+        if self.spare_loopback and is_loopback(call.address):
+            return None
+        sender = limited_as(call.address)
+        wait = self.limiter.look(sender)
+        if wait == ASK:
+            wait = await self.limiter.ask(sender)
+        return Problem(429, "Too many requests from your address. Wait a moment.", retry_after_seconds=wait) if wait else None
 
     def refuse_origin(self, call: Call) -> Problem | None:
         """Unsafe methods and handshakes: a browser must say that the page it acts for is ours; what is no browser says nothing."""

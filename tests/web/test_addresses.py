@@ -3,7 +3,7 @@
 import pytest
 
 from app.errors import SettingsError
-from app.web.addresses import Addresses, is_loopback
+from app.web.addresses import Addresses, is_loopback, limited_as
 from app.web.call import Call
 
 
@@ -34,6 +34,13 @@ def test_the_nearest_untrusted_hop_is_the_caller(trusted, peer, forwarded, addre
 def test_a_list_that_is_none_is_refused_at_start():
     with pytest.raises(SettingsError):
         Addresses("10.0.0.0/8, proxy.example")
+
+
+def test_a_subscriber_is_counted_once_however_the_address_is_written():
+    assert limited_as("2001:db8:1:2::1") == limited_as("2001:db8:1:2:ffff::9") == "2001:db8:1:2::/64"
+    assert limited_as("2001:db8:1:3::1") != limited_as("2001:db8:1:2::1")
+    assert limited_as("::ffff:192.0.2.1") == limited_as("192.0.2.1") == "192.0.2.1"
+    assert limited_as("unknown") == "unknown"
 
 
 def test_loopback_is_known_in_both_families():

@@ -1,0 +1,102 @@
+"""At most so many calls in so many seconds, per name, counted across all processes: a sliding window.
+
+Guarantees
+- A counted call is counted in the gate (lua/limit.lua), so any number of processes together let exactly `calls_max` pass in any
+  window. Refused calls extend nothing, and the seconds to wait are exact, rounded up.
+- What this process knows spares the gate: it remembers the calls that it let pass, and a name that the gate refused. It refuses
+  from memory only what the gate would refuse too, so a caller who hammers costs the gate `calls_max` questions a window at most.
+- Patience is free: of a limit of EXACT_CALLS or more, the first fifteenth of a name's calls in a window passes without asking.
+  These calls are owed: the next call that does ask carries them along and has them counted at the time they were made. So a shopper
+  who presses once or twice costs no question, and nobody gains by it but one who is already at the limit elsewhere: at most that
+  fifteenth for every further process. Smaller limits have no credit and are exact to the call.
+
+The gate gone: each process counts for itself until it is back. Bounded: `names_max` names, the oldest forgotten first.
+"""
+
+import itertools
+import math
+import secrets
+
+from app.clock import monotonic
+from app.errors import GateUnreachable
+from app.gate.gate import Gate
+
+EXACT_CALLS = 30  # smaller limits have no credit
+CREDIT_SHARE = 15  # one call of this many is on credit
+NAMES_MAX = 100_000
+ASK = -1  # `look`: this process cannot tell
+
+
+class _Calls:
+    """What this process let pass of one name, oldest first; monotonic seconds."""
+
+    __slots__ = ("made_at", "owed", "shut_until")
+
+    def __init__(self) -> None:
+        self.made_at: list[float] = []
+        self.owed: list[float] = []
+        self.shut_until = 0.0
+
+
+class Limiter:
+    """One per process and kind of name. `kind` keeps the names of two limiters apart."""
+
+    def __init__(self, gate: Gate, kind: str, calls_max: int, window_seconds: float, *, names_max: int = NAMES_MAX):
+        self._gate, self._kind = gate, kind
+        self._calls_max, self._window = calls_max, window_seconds
+        self._credit_calls = calls_max // CREDIT_SHARE if calls_max >= EXACT_CALLS else 0
+        self._names_max = names_max
+        self._calls: dict[object, _Calls] = {}
+        self._process, self._numbers = secrets.token_hex(6), itertools.count()
+
+    async def allow(self, name: object) -> int:
+        """Count one call -> 0, or the whole seconds until one may pass."""
+        wait = self.look(name)
+        return await self.ask(name) if wait == ASK else wait
+
+    def look(self, name: object) -> int:
+        """What this process can say by itself -> 0: passed, on credit; seconds to wait; or ASK: `ask` must follow at once."""
+        now = monotonic()
+        calls = self._calls.get(name) or self._remember(name)
+        if calls.shut_until > now:
+            return math.ceil(calls.shut_until - now)
+        made_at = calls.made_at
+        while made_at and made_at[0] <= now - self._window:
+            made_at.pop(0)
+        if len(made_at) >= self._calls_max:
+            return math.ceil(made_at[0] + self._window - now)
+        made_at.append(now)
+        if len(made_at) > self._credit_calls:
+            return ASK
+        calls.owed.append(now)
+        return 0
+
+    async def ask(self, name: object) -> int:
+        """Have the call that `look` just took in counted by the gate, with those that are owed -> 0, or seconds to wait."""
+        now = monotonic()
+        calls = self._calls.get(name) or self._remember(name)
+        made_at = calls.made_at[-1] if calls.made_at else now
+        owed, calls.owed = [at for at in calls.owed if at > now - self._window], []
+        told = [(self._call_name(), round((now - at) * 1e6)) for at in owed]
+        try:
+            wait_us = await self._gate.limit(
+                f"{self._kind}:{name}", self._calls_max, round(self._window * 1e6), [*told, (self._call_name(), 0)]
+            )
+        except GateUnreachable:
+            calls.owed = owed + calls.owed  # counted here alone until the gate is back
+            return 0
+        if not wait_us:
+            return 0
+        if made_at in calls.made_at:
+            calls.made_at.remove(made_at)
+        calls.shut_until = max(calls.shut_until, monotonic() + wait_us / 1e6)
+        return math.ceil(wait_us / 1e6)
+
+    def _call_name(self) -> str:
+        return f"{self._process}{next(self._numbers):x}"
+
+    def _remember(self, name: object) -> _Calls:
+        if len(self._calls) >= self._names_max:
+            del self._calls[next(iter(self._calls))]
+        calls = self._calls[name] = _Calls()
+        return calls
