@@ -11,6 +11,7 @@ from app.errors import BadInput
 AMOUNT_MINOR_MAX = 99_999_999  # Stripe's own bound for most currencies: eight digits
 
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")  # no exponent: Decimal would take 1e999999 and overflow later
+_CODE_BY_DIGIT = re.compile(r"(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Z])")
 
 
 def exponent(currency: str) -> int:
@@ -40,5 +41,5 @@ def as_decimal(amount_minor: int, currency: str) -> Decimal:
 
 
 def format_money(amount_minor: int, currency: str, locale: str = "en") -> str:
-    """4900, 'EUR', 'en' -> '€49.00'."""
-    return format_currency(as_decimal(amount_minor, currency), currency, locale=locale)
+    """4900, 'EUR', 'en' -> '€49.00'; 1250, 'KWD', 'en' -> 'KWD 1.250' (a code that stands for its sign keeps its distance)."""
+    return _CODE_BY_DIGIT.sub("\u00a0", format_currency(as_decimal(amount_minor, currency), currency, locale=locale))

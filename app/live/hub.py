@@ -1,7 +1,8 @@
 """The hub: one process's open sockets, and who is told what, when.
 
 Guarantees
-* A fragment is rendered once per change and process; every socket of a drop and flavour is sent the same string.
+* A fragment is rendered once per change, process and flavour (HTML in one language, or JSON), and only for flavours that somebody
+  watches; every socket of a drop and flavour is sent the same string.
 * The first change goes out at once, later ones together: at most PUSHES_PER_SECOND_MAX per drop, and never more than half of the
   loop's time. Everybody is told at least every 15 s, and at the moments when the clock alone changes the page.
 * The newest reading wins: `seq` grows with every reading, and a socket is never sent an older one after a newer one.
@@ -23,7 +24,8 @@ import secrets
 import types
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from app.clock import monotonic
@@ -72,7 +74,7 @@ class State(Protocol):
 
 
 ReadState = Callable[[int], Awaitable[State | None]]  # drop id -> reading; None: the gate has no rules; GateUnreachable
-Render = Callable[[int, State | None, int, int], tuple[str, str]]  # drop id, reading (None: not ready), watching, seq -> html, json
+Render = Callable[[int, State | None, int, int, str], str]  # drop id, reading (None: not ready), watching, seq, flavour -> text
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,17 @@ class Fragments:
     """What everybody who watches a drop sees at one reading."""
 
     seq: int
-    messages: Mapping[str, dict]  # flavour -> the ASGI message, shared by all sockets
-    shown: Any  # what it was drawn from: equal means nothing new to tell
+    render: Callable[[str], str]  # flavour -> text
+    shown: Any  # what it is drawn from: equal means nothing new to tell
     at: float  # monotonic
+    messages: dict[str, dict] = field(default_factory=dict)  # flavour -> the ASGI message, shared by all sockets
+
+    def message(self, flavour: str) -> dict:
+        """-> the ASGI message in this flavour, rendered when it is first wanted."""
+        message = self.messages.get(flavour)
+        if message is None:
+            message = self.messages[flavour] = {"type": "websocket.send", "text": self.render(flavour)}
+        return message
 
 
 class Socket:
@@ -150,9 +160,10 @@ class Channel:
         if latest is None or latest.shown[1] != shown[1]:
             self._watching_shown_at = now
         seq = self._next_seq()
-        html, json = self.hub.render(self.drop_id, self._state, shown[1], seq)
-        messages = {HTML: {"type": "websocket.send", "text": html}, JSON: {"type": "websocket.send", "text": json}}
-        self.latest = Fragments(seq, messages, shown, now)
+        latest = Fragments(seq, partial(self.hub.render, self.drop_id, self._state, shown[1], seq), shown, now)
+        for flavour in {socket.flavour for socket in self.sockets}:
+            latest.message(flavour)  # what cannot be drawn fails here, before anybody is sent anything
+        self.latest = latest
         self.drawn.set()
         await self._fan_out()
         return monotonic() - now
@@ -209,7 +220,7 @@ class Channel:
         if latest is None or not socket.open or socket.slow is not None or socket.seq >= latest.seq:
             return
         socket.seq = latest.seq
-        sending = socket.send(latest.messages[socket.flavour])
+        sending = socket.send(latest.message(socket.flavour))
         try:
             pending = sending.send(None)
         except StopIteration:
@@ -287,7 +298,8 @@ class Hub:
     async def serve_socket(self, scope, receive, send, drop_id: int, flavour: str, address: str | None = None) -> None:
         """A websocket's whole life, as a raw ASGI application. The caller has judged host, origin and whether the drop exists.
 
-        `flavour`: HTML, or JSON (accepted with the subprotocol). `address`: whom the per-address limit counts; None: the peer.
+        `flavour`: JSON (accepted with the subprotocol), or whatever `render` understands: HTML in some language. `address`: whom
+        the per-address limit counts; None: the peer.
         """
         address = self._counted(address or (scope.get("client") or ("",))[0])
         if self._closing or self._sockets_total >= SOCKETS_PER_PROCESS_MAX:

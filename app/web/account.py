@@ -15,6 +15,7 @@ from litestar import Response, get, post
 from app.clock import now
 from app.domain import emails
 from app.errors import BadInput, NotFound
+from app.languages import N_, _, when
 from app.ledger import Message
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, own_path, redirect, shopper_of
@@ -25,8 +26,8 @@ CODE_DIGITS = 6
 CODE_SECONDS = 600
 CODE_CHARACTERS_MAX = 32  # people paste spaces and dashes along
 NEXT_CHARACTERS_MAX = 2048
-WRONG = "That code is not right, or no longer good. Check the newest mail, or ask for a new code."
-STALE = "That sign-in has run out of time, or was started in another browser. Ask for a new code."
+WRONG = N_("That code is not right, or no longer good. Check the newest mail, or ask for a new code.")
+STALE = N_("That sign-in has run out of time, or was started in another browser. Ask for a new code.")
 
 
 @get("/sign-in")
@@ -43,7 +44,7 @@ async def send_code(call: ThisCall, doors: TheseDoors) -> Response:
     except BadInput as error:
         if call.wants_json or call.partial:
             raise
-        return doors.page(call, "sign_in.html", status=422, next=target, email=typed, problem=str(error))
+        return doors.page(call, "sign_in.html", status=422, next=target, email=typed, problem=_(str(error)))
     code_id, code = uuid4(), f"{secrets.randbelow(10**CODE_DIGITS):0{CODE_DIGITS}d}"
     message = code_message(code_id, code, address, doors.settings.public_url)
     if await doors.ledger.ask_code(code_id, normalised, address, code_hash(doors, code_id, code), CODE_SECONDS, message):
@@ -73,7 +74,8 @@ async def try_code(call: ThisCall, doors: TheseDoors) -> Response:
     code_id, address, target = asked
     code = "".join(character for character in call.text_field("code", CODE_CHARACTERS_MAX) if character not in " -\t\u00a0")
     if len(code) != CODE_DIGITS or not code.isascii() or not code.isdigit():
-        return refused(call, doors, "sign_in_code.html", f"A code has {CODE_DIGITS} digits.", next=target, email=address)
+        wrong = _("A code has %(digits)s digits.", digits=CODE_DIGITS)
+        return refused(call, doors, "sign_in_code.html", wrong, next=target, email=address)
     found = await doors.ledger.try_code(UUID(code_id), code_hash(doors, code_id, code))
     if found is None:
         return refused(call, doors, "sign_in_code.html", WRONG, next=target, email=address)
@@ -116,7 +118,7 @@ def refused(call: Call, doors: Doors, template: str, problem: str, **context: st
     """The form once more, with what is wrong, and no word about which part of it was right."""
     if call.wants_json or call.partial:
         raise BadInput(problem, field="code")
-    return doors.page(call, template, status=422, problem=problem, **context)
+    return doors.page(call, template, status=422, problem=_(problem), **context)
 
 
 def asked_by(call: Call, doors: Doors) -> tuple[str, str, str] | None:
@@ -138,20 +140,20 @@ def code_hash(doors: Doors, code_id: UUID | str, code: str) -> bytes:
 
 
 def code_message(code_id: UUID, code: str, address: str, public_url: str) -> Message:
-    minutes = CODE_SECONDS // 60
+    """The mail with the code, in the language of the request; none of its words is the shopper's own."""
+    yours = _("Your sign-in code:")
+    how = _(
+        "It works once, for %(minutes)s minutes, in the browser that asked for it at %(shop)s.",
+        minutes=CODE_SECONDS // 60,
+        shop=public_url,
+    )
+    ignore = _("If that was not you, ignore this mail: without the code nobody gets in.")
     return Message(
         kind="sign_in_code",
         subject_id=str(code_id),
         order_id=None,
         recipient=address,
-        subject=f"{code} is your sign-in code",  # the code in one piece: it is copied, by people and by their phones
-        body_text=(
-            f"Your sign-in code: {code}\n\n"
-            f"It works once, for {minutes} minutes, in the browser that asked for it at {public_url}.\n"
-            f"If that was not you, ignore this mail: without the code nobody gets in.\n\n{now():%Y-%m-%d %H:%M} UTC\n"
-        ),
-        body_html=(
-            f"<p>Your sign-in code:</p><p><strong>{code}</strong></p><p>It works once, for {minutes} minutes, in the browser that "
-            f"asked for it at {public_url}.</p><p>If that was not you, ignore this mail: without the code nobody gets in.</p>"
-        ),
+        subject=_("%(code)s is your sign-in code", code=code),  # the code in one piece: it is copied, by people and by their phones
+        body_text=f"{yours} {code}\n\n{how}\n{ignore}\n\n{when(now())}\n",
+        body_html=f"<p>{yours}</p><p><strong>{code}</strong></p><p>{how}</p><p>{ignore}</p>",
     )

@@ -8,12 +8,15 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from app import languages
 from app.errors import BadInput
 from app.web.session import Session
 
 SCOPE_KEY = "doorman"
 FIELDS_MAX = 32
 CONTROL = frozenset(map(chr, [*range(0x20), 0x7F])) - {"\t", "\n", "\r"}  # what no field may hold
+
+LANGUAGE_COOKIE = languages.COOKIE.encode()
 
 FORM = b"application/x-www-form-urlencoded"
 JSON = b"application/json"
@@ -34,6 +37,7 @@ class Call:
         "forwarded_for",
         "host",
         "key",
+        "language",
         "origin",
         "partial",
         "path",
@@ -52,6 +56,7 @@ class Call:
         self.forwarded_for = self.authorization = b""
         self.key: bytes | None = None
         self.partial = False
+        accept_language = b""
         self.repeated = False  # a header that must stand alone came twice
         for name, value in scope["headers"]:
             if name == b"host":
@@ -73,12 +78,32 @@ class Call:
             elif name == b"idempotency-key":
                 self.repeated |= self.key is not None
                 self.key = value
+            elif name == b"accept-language":
+                accept_language = value
             elif name == b"hx-request-type":
                 self.partial = value == b"partial"
             elif name == b"authorization":
                 self.authorization = value
             elif name == b"x-forwarded-for":
                 self.forwarded_for = self.forwarded_for + b"," + value if self.forwarded_for else value
+        self.language = languages.accepted(accept_language)
+
+    def choose_language(self, mirrored: bool) -> bool:
+        """The reader's own choice, by `?lang=` or by the cookie of an earlier one, wins over what the browser asks for.
+
+        -> whether the choice was made now. `mirrored`: whether the pseudo-locale may be chosen.
+        """
+        if b"lang=" in self.query_string:
+            chosen = languages.language_named(self.query("lang"), mirrored=mirrored)
+            if chosen is not None:
+                self.language = chosen
+                return True
+        if LANGUAGE_COOKIE in self.cookie:
+            for pair in self.cookie.split(b";"):
+                name, _, value = pair.strip().partition(b"=")
+                if name == LANGUAGE_COOKIE:
+                    self.language = languages.language_named(value.decode("latin-1"), mirrored=mirrored) or self.language
+        return False
 
     @property
     def wants_json(self) -> bool:

@@ -28,7 +28,7 @@ from app.web.scenes import Scenes
 from app.web.session import Session, Sessions
 from app.web.signing import Signer
 
-PRIVATE = {"cache-control": "private, no-cache", "vary": "Accept, HX-Request-Type, Cookie"}
+PRIVATE = {"cache-control": "private, no-cache", "vary": "Accept, Accept-Language, HX-Request-Type, Cookie"}
 NEXT_CHARACTERS_MAX = 512
 HTML = "text/html"  # Litestar adds the charset
 JSON = "application/json"

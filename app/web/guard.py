@@ -14,12 +14,13 @@ from urllib.parse import unquote_to_bytes
 
 import structlog
 
+from app import languages
 from app.gate import ASK, Limiter
+from app.languages import _
 from app.settings import Settings
 from app.web.addresses import Addresses, is_loopback, limited_as
 from app.web.call import SCOPE_KEY, Call
 from app.web.problems import FAULT, Problem, Problems, send_answer
-
 from app.web.session import Session, Sessions
 
 BODY_BYTES_MAX = 8 * 1024
@@ -62,11 +63,13 @@ class Guard:
             return
         call = Call(scope)
         call.address = self.addresses.of(scope, call)
+        chosen = call.choose_language(mirrored=not self.production)
+        languages.speak(call.language)
         scope[SCOPE_KEY] = call
         if scope["type"] == "websocket":
             await self.socket(scope, call, receive, send)
         else:
-            await self.request(scope, call, receive, send)
+            await self.request(scope, call, receive, send, chosen and not call.partial)
 
     async def socket(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable) -> None:
         problem = self.refuse_target(scope, call) or await self.refuse_pace(call) or self.refuse_origin(call)
@@ -76,10 +79,14 @@ class Guard:
         call.session = self.session_of(call)
         await self.inner(scope, receive, send)
 
-    async def request(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable) -> None:
+    async def request(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable, chosen: bool) -> None:
+        """`chosen`: the reader chose a language just now, and the browser is to remember it."""
         started = False
         head = scope["method"] == "HEAD"
         own_headers = self.headers_for(call.host if self.own_host(call.host) else self.public_host)
+        if chosen:
+            cookie = self.sessions.cookie(languages.COOKIE, call.language.tag, languages.COOKIE_SECONDS)
+            own_headers = (*own_headers, (b"set-cookie", cookie.to_encoded_header()[1]))
 
         async def send_guarded(message: dict[str, Any]) -> None:
             nonlocal started
@@ -168,7 +175,8 @@ class Guard:
             if size <= bytes_max:
                 return Problem(408, "The request took too long to arrive.", headers=((b"connection", b"close"),))
         if size > bytes_max:
-            return Problem(413, f"The request is larger than {bytes_max} bytes.", headers=((b"connection", b"close"),))
+            too_large = _("The request is larger than %(bytes)s bytes.", bytes=bytes_max)
+            return Problem(413, too_large, headers=((b"connection", b"close"),))
         call.body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         return None
 

@@ -1,9 +1,9 @@
 """The crowd's three addresses as raw ASGI in front of the router: buy, stock, live.
 
-Guarantees: every answer is that of the public contract (DESIGN section 7), in the caller's language (JSON, htmx fragment, plain
-form); a loser costs no SQL and one gate call at most; bad input is a 4xx that names the field and reaches neither store. A caller
-who hangs up changes nothing: the verdict stands at the gate and the same key finds it. The gate gone: 503 `not_ready`. A 201 is
-said only for what the gate has granted.
+Guarantees: every answer is that of the public contract (DESIGN section 7), in the form the caller asked for (JSON, htmx fragment,
+plain form); a loser costs no SQL and one gate call at most; bad input is a 4xx that names the field and reaches neither store. A
+caller who hangs up changes nothing: the verdict stands at the gate and the same key finds it. The gate gone: 503 `not_ready`. A 201
+is said only for what the gate has granted.
 """
 
 import functools
@@ -17,7 +17,8 @@ from app.domain.drops import Drop, Variant
 from app.domain.keys import check_key
 from app.domain.verdicts import Answer, Verdict
 from app.errors import BadInput, DoormanError, NotFound
-from app.live import HTML, JSON, JSON_SUBPROTOCOL, Hub
+from app.languages import Language, _
+from app.live import JSON, JSON_SUBPROTOCOL, Hub
 from app.purchase.reserving import Counter
 from app.web.call import SCOPE_KEY, Call, UnsupportedMedia
 from app.web.catalogue import Catalogue
@@ -25,11 +26,11 @@ from app.web.metrics import Metrics
 from app.web.problems import HTML_TYPE, JSON_TYPE, NO_STORE, Problem, Problems, problem_of, send_answer
 from app.web.render import Renderer
 from app.web.sayings import refusal_problem, said
-from app.web.scenes import Scenes, stock_json
+from app.web.scenes import Scenes, html_in, stock_json
 from app.web.signing import Signer
 
 PREFIX = "/drops/"
-VARY = (b"vary", b"Accept, HX-Request-Type, Cookie")
+VARY = (b"vary", b"Accept, Accept-Language, HX-Request-Type, Cookie")
 QUANTITY_CHARACTERS_MAX = 9
 VARIANT_CHARACTERS_MAX = 80
 REFUSALS_CACHED = 1024
@@ -83,7 +84,7 @@ class Hot:
     async def answer(self, scope: dict[str, Any], send, door, slug: str, method: str) -> None:
         call: Call = scope[SCOPE_KEY]
         if scope["method"] != method:
-            refusal = Problem(405, f"Use {method} here.", headers=((b"allow", method.encode()),))
+            refusal = Problem(405, _("Use %(method)s here.", method=method), headers=((b"allow", method.encode()),))
             await send_answer(send, *self.problems.answer(refusal, call))
             return
         try:
@@ -106,7 +107,7 @@ class Hot:
         return self.tell(call, drop, call.session.shopper_id, answer)
 
     def tell(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
-        """The gate's verdict -> the answer in the caller's language."""
+        """The gate's verdict -> the answer in the form the caller asked for."""
         match answer.verdict:
             case Verdict.RESERVED:
                 return self.tell_reserved(call, drop, shopper_id, answer)
@@ -116,9 +117,9 @@ class Hot:
             case Verdict.ALREADY_YOURS if not answer.allowed and answer.order_id is not None:
                 return go_to(call, f"/orders/{answer.order_id}", 200)
             case _ if call.wants_json:
-                return self.refusal_in_json(drop, answer)
+                return self.refusal_in_json(drop, answer, call.language)
             case _ if call.partial:
-                return self.refusal_in_html(drop, answer)
+                return self.refusal_in_html(drop, answer, call.language)
         return go_to(call, f"/drops/{drop.slug}?said={answer.verdict}", 303)
 
     def tell_reserved(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
@@ -129,11 +130,11 @@ class Hot:
         token = self.order_tokens.sign([str(answer.order_id), shopper_id, drop.id, now_ms()])
         return go_to(call, f"{order_url}?t={token}", 201)
 
-    def _refusal_in_json(self, drop: Drop, answer: Answer) -> Raw:
+    def _refusal_in_json(self, drop: Drop, answer: Answer, language: Language) -> Raw:
         status, headers, body = self.problems.answer(refusal_problem(drop, answer), None)
         return status, [*headers, VARY], body
 
-    def _refusal_in_html(self, drop: Drop, answer: Answer) -> Raw:
+    def _refusal_in_html(self, drop: Drop, answer: Answer, language: Language) -> Raw:
         problem = refusal_problem(drop, answer)
         body = self.renderer.fragment("said.html", drop=drop, said=said(answer.verdict, answer.opens_at_ms)).encode()
         headers = [HTML_TYPE, NO_STORE, VARY, (b"content-length", b"%d" % len(body))]
@@ -166,8 +167,9 @@ class Hot:
         if drop is None:
             await refuse_handshake(scope, receive, send, 404)
             return
-        flavour = JSON if JSON_SUBPROTOCOL in scope.get("subprotocols", ()) else HTML
-        await self.hub.serve_socket(scope, receive, send, drop.id, flavour, address=scope[SCOPE_KEY].address)
+        call: Call = scope[SCOPE_KEY]
+        flavour = JSON if JSON_SUBPROTOCOL in scope.get("subprotocols", ()) else html_in(call.language)
+        await self.hub.serve_socket(scope, receive, send, drop.id, flavour, address=call.address)
 
 
 def wish(call: Call, drop: Drop) -> tuple[Variant, int, str]:
@@ -195,7 +197,7 @@ def wished_quantity(value: Any, drop: Drop) -> int:
     if type(value) is not int or value < 1:
         raise BadInput("quantity must be a whole number of at least 1", field="quantity")
     if value > drop.per_person:
-        raise BadInput(f"at most {drop.per_person} per person", field="quantity")
+        raise BadInput(_("at most %(limit)s per person", limit=drop.per_person), field="quantity")
     return value
 
 

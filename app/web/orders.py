@@ -13,6 +13,7 @@ from app.clock import now_ms
 from app.domain.ids import drop_of, parse_order_id
 from app.domain.orders import CONFIRMING, OrderState
 from app.errors import BadInput, NotFound
+from app.languages import _
 from app.ledger import Submitted
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect, shopper_of
@@ -127,7 +128,8 @@ def status_fragment(doors: Doors, view: OrderView, status: int = 200) -> Respons
 def choices(doors: Doors) -> tuple[PaymentChoice, ...]:
     """Test cards, wherever the provider is a test one."""
     key = doors.settings.stripe_secret_key
-    return CHOICES if not doors.settings.production or key.startswith("sk_test_") else ()
+    offered = CHOICES if not doors.settings.production or key.startswith("sk_test_") else ()
+    return tuple(PaymentChoice(choice.value, _(choice.label)) for choice in offered)
 
 
 def payment_method(call: Call) -> str:

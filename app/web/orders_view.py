@@ -12,6 +12,7 @@ from app.clock import from_ms, iso, now
 from app.domain.drops import Drop
 from app.domain.orders import CONFIRMING, GIVEN_BACK, AttemptState, MoneyState, OrderState, Refusal
 from app.gate import Receipt
+from app.languages import N_, _
 from app.ledger import OrderRow
 from app.web.render import OrderView, PaymentChoice
 
@@ -19,35 +20,38 @@ LOST = "LOST"
 LOST_SECONDS = 10.0
 
 CHOICES = (
-    PaymentChoice("pm_card_visa", "Visa that works"),
-    PaymentChoice("pm_card_mastercard", "Mastercard that works"),
-    PaymentChoice("pm_card_authenticationRequired", "A card that asks you to authenticate"),
-    PaymentChoice("pm_card_chargeDeclined", "A card that is declined"),
+    PaymentChoice("pm_card_visa", N_("Visa that works")),
+    PaymentChoice("pm_card_mastercard", N_("Mastercard that works")),
+    PaymentChoice("pm_card_authenticationRequired", N_("A card that asks you to authenticate")),
+    PaymentChoice("pm_card_chargeDeclined", N_("A card that is declined")),
 )
 
 WORDS = {
-    CONFIRMING: ("It is yours", "We are writing your order down. This takes a moment."),
-    LOST: ("We lost your place", "The shop had to restart its counter before your order was written down."),
-    OrderState.PENDING_PAYMENT: ("It is yours", "Pay before the ring is empty, or the piece goes to the next person."),
-    OrderState.PROCESSING: ("Talking to the bank", "Your payment is on its way. This page tells you as soon as it is through."),
-    OrderState.PAID: ("Paid", "It is yours for good. A confirmation is on its way to you by e-mail."),
-    OrderState.EXPIRED: ("Your hold ended", "The time to pay ran out and the piece went back on sale."),
-    OrderState.FAILED: ("Payment did not work", "No attempt went through and the piece went back on sale."),
-    OrderState.CANCELLED: ("Given back", "The piece is on sale again."),
-    OrderState.REFUNDED: ("Refunded", "You paid, and the whole amount was returned."),
-    OrderState.REFUSED: ("It did not work out", "We are sorry: this order could not be kept."),
+    CONFIRMING: (N_("It is yours"), N_("We are writing your order down. This takes a moment.")),
+    LOST: (N_("We lost your place"), N_("The shop had to restart its counter before your order was written down.")),
+    OrderState.PENDING_PAYMENT: (N_("It is yours"), N_("Pay before the ring is empty, or the piece goes to the next person.")),
+    OrderState.PROCESSING: (
+        N_("Talking to the bank"),
+        N_("Your payment is on its way. This page tells you as soon as it is through."),
+    ),
+    OrderState.PAID: (N_("Paid"), N_("It is yours for good. A confirmation is on its way to you by e-mail.")),
+    OrderState.EXPIRED: (N_("Your hold ended"), N_("The time to pay ran out and the piece went back on sale.")),
+    OrderState.FAILED: (N_("Payment did not work"), N_("No attempt went through and the piece went back on sale.")),
+    OrderState.CANCELLED: (N_("Given back"), N_("The piece is on sale again.")),
+    OrderState.REFUNDED: (N_("Refunded"), N_("You paid, and the whole amount was returned.")),
+    OrderState.REFUSED: (N_("It did not work out"), N_("We are sorry: this order could not be kept.")),
 }
 REFUSED_WORDS = {
-    Refusal.GATE_LEAKED: "We are sorry: our counter gave away a piece that was sold already.",
-    Refusal.DUPLICATE_BUYER: "You have another order in this drop that reaches the limit per person.",
+    Refusal.GATE_LEAKED: N_("We are sorry: our counter gave away a piece that was sold already."),
+    Refusal.DUPLICATE_BUYER: N_("You have another order in this drop that reaches the limit per person."),
 }
-LATE_WORDS = "The payment came through after the piece had gone back on sale."
-UNKNOWN_WORDS = "The payment provider has not answered yet. We ask until it does; you are never charged twice."
-AUTHENTICATE_WORDS = "Your bank asks you to confirm this payment. Follow the link, then come back here."
+LATE_WORDS = N_("The payment came through after the piece had gone back on sale.")
+UNKNOWN_WORDS = N_("The payment provider has not answered yet. We ask until it does; you are never charged twice.")
+AUTHENTICATE_WORDS = N_("Your bank asks you to confirm this payment. Follow the link, then come back here.")
 DECLINE_WORDS = {
-    "insufficient_funds": "The card has insufficient funds.",
-    "expired_card": "The card has expired.",
-    "incorrect_cvc": "The card's security code was wrong.",
+    "insufficient_funds": N_("The card has insufficient funds."),
+    "expired_card": N_("The card has expired."),
+    "incorrect_cvc": N_("The card's security code was wrong."),
 }
 
 
@@ -57,7 +61,7 @@ def recorded(row: OrderRow) -> OrderView:
     submitted = waiting and row.attempt_state is AttemptState.OPEN
     authenticate_url = row.action_url if waiting and row.attempt_state is AttemptState.ACTION else None
     declined = waiting and row.attempt_n is None and row.attempts > 0
-    title, detail = words_for(row, submitted, authenticate_url is not None)
+    title, detail = map(_, words_for(row, submitted, authenticate_url is not None))
     return OrderView(
         id=str(row.order_id),
         drop_slug=row.drop_slug,
@@ -85,7 +89,7 @@ def recorded(row: OrderRow) -> OrderView:
 
 
 def words_for(row: OrderRow, submitted: bool, authenticating: bool) -> tuple[str, str]:
-    """-> title and detail of a recorded order."""
+    """-> title and detail of a recorded order, as the catalog knows them."""
     title, detail = WORDS[row.state]
     if row.state is OrderState.REFUSED and row.reason in REFUSED_WORDS:
         return title, REFUSED_WORDS[Refusal(row.reason)]
@@ -94,12 +98,12 @@ def words_for(row: OrderRow, submitted: bool, authenticating: bool) -> tuple[str
     if row.state is OrderState.PROCESSING and row.payment is MoneyState.UNKNOWN:
         return title, UNKNOWN_WORDS
     if authenticating:
-        return "Confirm your payment", AUTHENTICATE_WORDS
+        return N_("Confirm your payment"), AUTHENTICATE_WORDS
     return WORDS[OrderState.PROCESSING] if submitted else (title, detail)
 
 
 def declined_words(reason: str | None) -> str:
-    return DECLINE_WORDS.get(reason or "", "That card was declined.")
+    return _(DECLINE_WORDS.get(reason or "", N_("That card was declined.")))
 
 
 def unrecorded(order_id: UUID, drop: Drop, receipt: Receipt | None, *, lost: bool, token: str) -> OrderView:
@@ -108,7 +112,7 @@ def unrecorded(order_id: UUID, drop: Drop, receipt: Receipt | None, *, lost: boo
         (variant for variant in drop.variants if receipt is not None and variant.id == receipt.variant_id), drop.variants[0]
     )
     quantity = receipt.quantity if receipt is not None else 1
-    title, detail = WORDS[LOST if lost else CONFIRMING]
+    title, detail = map(_, WORDS[LOST if lost else CONFIRMING])
     return OrderView(
         id=str(order_id),
         drop_slug=drop.slug,

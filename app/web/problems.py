@@ -13,6 +13,7 @@ import structlog
 from litestar.exceptions import HTTPException
 
 from app.errors import BadInput, DoormanError, GateUnreachable, LedgerUnreachable, NotFound
+from app.languages import N_, _, spoken
 from app.web.call import Call, UnsupportedMedia
 from app.web.render import Renderer
 
@@ -21,8 +22,25 @@ JSON_TYPE = (b"content-type", b"application/json")
 PROBLEM_TYPE = (b"content-type", b"application/problem+json")
 NO_STORE = (b"cache-control", b"no-store")
 RETRY_SECONDS = 2  # after a neighbour of ours did not answer
-NOT_HERE = "There is nothing here, or it is not yours."
-FAULT = "Something went wrong on our side. Nothing was charged by this request; it has been written down."
+NOT_HERE = N_("There is nothing here, or it is not yours.")
+FAULT = N_("Something went wrong on our side. Nothing was charged by this request; it has been written down.")
+NO_ANSWER = N_("One moment: a part of the shop is not answering. Try again shortly.")
+REFUSED = N_("The request was refused.")
+
+HEADINGS = {
+    400: N_("Not understood"),
+    401: N_("Sign in first"),
+    403: N_("Not from here"),
+    404: N_("Nothing here"),
+    405: N_("Not that way"),
+    408: N_("Too slow"),
+    413: N_("Too large"),
+    415: N_("Not understood"),
+    422: N_("That does not work"),
+    429: N_("Slow down"),
+    500: N_("Our fault"),
+    503: N_("One moment"),
+}
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -30,7 +48,7 @@ log = structlog.get_logger("problems")
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """What is wrong, before anybody decided how to say it."""
+    """What is wrong, before anybody decided how to say it. Its sentences are the catalog's, or already in the reader's language."""
 
     status: int
     detail: str
@@ -42,7 +60,11 @@ class Problem(msgspec.Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        return self.title or HTTPStatus(self.status).phrase
+        return _(self.title or HEADINGS.get(self.status) or HTTPStatus(self.status).phrase)
+
+    @property
+    def words(self) -> str:
+        return _(self.detail)
 
 
 def problem_of(error: Exception) -> Problem:
@@ -55,16 +77,12 @@ def problem_of(error: Exception) -> Problem:
         case NotFound():
             return Problem(404, NOT_HERE)
         case GateUnreachable() | LedgerUnreachable():
-            return Problem(
-                503, "One moment: a part of the shop is not answering. Try again shortly.", retry_after_seconds=RETRY_SECONDS
-            )
+            return Problem(503, NO_ANSWER, retry_after_seconds=RETRY_SECONDS)
         case HTTPException() if error.status_code == 404:
             return Problem(404, NOT_HERE)
         case HTTPException() if error.status_code < 500:
             allow = tuple((b"allow", value.encode()) for name, value in (error.headers or {}).items() if name.lower() == "allow")
-            return Problem(
-                error.status_code, HTTPStatus(error.status_code).description or "The request was refused.", headers=allow
-            )
+            return Problem(error.status_code, HTTPStatus(error.status_code).description or REFUSED, headers=allow)
         case _:
             kind = "expected" if isinstance(error, DoormanError) else "unexpected"
             log.error("a request failed", kind=kind, exc_info=error)
@@ -87,7 +105,7 @@ class Problems:
             body = self.document(problem)
         elif call.partial:
             headers.append(HTML_TYPE)
-            body = f'<p class="problem" role="alert">{html.escape(problem.detail)}</p>'.encode()
+            body = f'<p class="problem" role="alert">{html.escape(problem.words)}</p>'.encode()
         else:
             headers.append(HTML_TYPE)
             body = self.page(problem, call)
@@ -95,7 +113,7 @@ class Problems:
         return problem.status, headers, body
 
     def document(self, problem: Problem) -> bytes:
-        members = {"type": "about:blank", "title": problem.heading, "status": problem.status, "detail": problem.detail}
+        members = {"type": "about:blank", "title": problem.heading, "status": problem.status, "detail": problem.words}
         if problem.field is not None:
             members["field"] = problem.field
         return msgspec.json.encode(members | (problem.more or {}))
@@ -108,7 +126,7 @@ class Problems:
                 path=call.path,
                 status=problem.status,
                 title=problem.heading,
-                detail=problem.detail,
+                detail=problem.words,
             ).encode()
         except Exception:
             log.exception("the error page could not be drawn")
@@ -116,10 +134,11 @@ class Problems:
 
 
 def built_in_page(problem: Problem) -> bytes:
-    heading, detail = html.escape(problem.heading), html.escape(problem.detail)
+    heading, detail = html.escape(problem.heading), html.escape(problem.words)
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f'<title>{heading}</title><main><h1>{heading}</h1><p>{detail}</p><p><a href="/">All drops</a></p></main></html>'
+        f'<!doctype html><html lang="{spoken().tag}" dir="{spoken().direction}"><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width">'
+        f'<title>{heading}</title><main><h1>{heading}</h1><p>{detail}</p><p><a href="/">{_("See the drops")}</a></p></main></html>'
     ).encode()
 
 

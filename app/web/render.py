@@ -1,5 +1,7 @@
 """Templates: the one Jinja environment, its helpers, and the names each template may use.
 
+A page is drawn in the language of the request (app/languages.py).
+
 Guarantees: everything is escaped unless a template says otherwise; a name that is not in the lists below raises in tests and
 becomes the built-in error page in a running shop (never a half-drawn one). Templates hold no decisions: what may be paid or
 cancelled, which word belongs to a verdict, which phase it is, all of it is decided in Python and arrives ready.
@@ -9,9 +11,11 @@ THE CONTRACT BETWEEN PYTHON AND THE TEMPLATES
 Everywhere (globals; also inside imported macros)
     money(amount_minor, currency) -> '€49.00'          iso(moment) -> '2026-11-30T20:00:00.000Z' (for <time datetime> and data-*)
     when(moment) -> '30 Nov 2026, 20:00 UTC'           clock(moment) -> '20:00:00' UTC
+    day(moment) -> '30 Nov 2026'                       count(n) -> '18,904'; all of these in the language of the request
     static(name) -> '/static/app.css?v=1a2b3c4d5e6f'   picture(drop) -> '/pictures/<hash>' or '' without a picture
     development -> bool                                now -> datetime, UTC
-    _(text, **values) and ngettext(one, many, n): every sentence goes through them (English only so far)
+    _(text, **values) and ngettext(one, many, n): every sentence goes through them (app/languages.py)
+    language() -> Language: tag, name, direction       languages -> those that a reader may choose
 DOM hooks: every scene carries data-phase, data-left, data-seq; every order data-order-state
 
 Every full page (not the fragments)
@@ -53,10 +57,9 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from app import clock
+from app import clock, languages
 from app.clock import iso
 from app.domain.drops import Drop, Phase
-from app.domain.money import format_money
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "templates"
@@ -187,10 +190,6 @@ class Account:
     email: str
 
 
-def when(moment: datetime) -> str:
-    return f"{moment:%-d %b %Y, %H:%M} UTC"
-
-
 def clock_time(moment: datetime) -> str:
     return f"{moment:%H:%M:%S}"
 
@@ -221,11 +220,15 @@ class Renderer:
             auto_reload=development,
             extensions=["jinja2.ext.i18n"],
         )
-        self.environment.install_null_translations(newstyle=True)
+        self.environment.install_gettext_callables(languages._, languages.ngettext, newstyle=True)
         self.environment.globals.update(
-            money=format_money,
-            when=when,
+            money=languages.money,
+            count=languages.count,
+            when=languages.when,
+            day=languages.day,
             clock=clock_time,
+            language=languages.spoken,
+            languages=languages.LANGUAGES,
             iso=iso,
             static=static,
             picture=picture,

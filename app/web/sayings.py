@@ -3,8 +3,9 @@
 from app.clock import from_ms, iso
 from app.domain.drops import Drop
 from app.domain.verdicts import Answer, Verdict
+from app.languages import N_, _, when
 from app.web.problems import Problem
-from app.web.render import Said, when
+from app.web.render import Said
 
 STATUS = {
     Verdict.RESERVED: 201,
@@ -20,26 +21,29 @@ STATUS = {
 }
 
 WORDS = {
-    Verdict.ALREADY_YOURS: ("You have your share", "Your orders in this drop reach the limit per person."),
-    Verdict.SOLD_OUT: ("Sold out", "Every piece is paid for right now."),
+    Verdict.ALREADY_YOURS: (N_("You have your share"), N_("Your orders in this drop reach the limit per person.")),
+    Verdict.SOLD_OUT: (N_("Sold out"), N_("Every piece is paid for right now.")),
     Verdict.ALL_HELD: (
-        "All in checkouts",
-        "Nothing is left right now, but some pieces are in checkouts that are not paid yet. One may come back: stay here.",
+        N_("All in checkouts"),
+        N_("Nothing is left right now, but some pieces are in checkouts that are not paid yet. One may come back: stay here."),
     ),
-    Verdict.NOT_OPEN: ("Not open yet", "The drop has not opened."),
-    Verdict.PAUSED: ("Paused", "The seller has paused this drop. Stay here: it goes on by itself."),
-    Verdict.CLOSED: ("Closed", "This drop is over."),
-    Verdict.NOT_READY: ("One moment", "The shop is catching its breath. You were not charged. Try again in a few seconds."),
-    Verdict.TOO_FAST: ("Slow down", "You asked too often. It does not improve your place: wait a few seconds."),
-    Verdict.KEY_CONFLICT: ("This form was used already", "It bought something else before. Reload the page and choose again."),
+    Verdict.NOT_OPEN: (N_("Not open yet"), N_("The drop has not opened.")),
+    Verdict.PAUSED: (N_("Paused"), N_("The seller has paused this drop. Stay here: it goes on by itself.")),
+    Verdict.CLOSED: (N_("Closed"), N_("This drop is over.")),
+    Verdict.NOT_READY: (N_("One moment"), N_("The shop is catching its breath. You were not charged. Try again in a few seconds.")),
+    Verdict.TOO_FAST: (N_("Slow down"), N_("You asked too often. It does not improve your place: wait a few seconds.")),
+    Verdict.KEY_CONFLICT: (
+        N_("This form was used already"),
+        N_("It bought something else before. Reload the page and choose again."),
+    ),
 }
 
 
 def said(verdict: Verdict, opens_at_ms: int | None = None) -> Said:
-    """-> the refusal in words."""
-    title, detail = WORDS[verdict]
+    """-> the refusal in words, in the language of the request."""
+    title, detail = map(_, WORDS[verdict])
     if verdict is Verdict.NOT_OPEN and opens_at_ms is not None:
-        detail = f"It opens on {when(from_ms(opens_at_ms))}."
+        detail = _("It opens on %(moment)s.", moment=when(from_ms(opens_at_ms)))
     return Said(verdict.value, title, detail)
 
 

@@ -13,6 +13,8 @@ from app.clock import from_ms, iso, monotonic, now
 from app.domain.drops import Door, Drop, Phase, phase_of
 from app.errors import GateUnreachable
 from app.gate import Gate, Peek
+from app.languages import Language, language_named, speaking
+from app.live import HTML, JSON
 from app.web.catalogue import Catalogue
 from app.web.render import Renderer, Scene, VariantScene
 
@@ -53,11 +55,19 @@ class Scenes:
                 peek = None
         return scene_of(drop, peek, watching, 0 if peek is None else peek.time_us)
 
-    def draw(self, drop_id: int, peek: Peek | None, watching: int, seq: int) -> tuple[str, str]:
-        """-> (HTML fragment, JSON) for the sockets of a drop: the hub's `render`."""
+    def draw(self, drop_id: int, peek: Peek | None, watching: int, seq: int, flavour: str) -> str:
+        """-> what the sockets of a drop and flavour are sent, JSON or HTML in one language: the hub's `render`."""
         drop = self.catalogue.by_id(drop_id)
         scene = scene_of(drop, peek, watching, seq)
-        return self.renderer.fragment("scene.html", drop=drop, scene=scene), stock_json(scene).decode()
+        if flavour == JSON:
+            return stock_json(scene).decode()
+        with speaking(language_named(flavour.removeprefix(html_in()), mirrored=True)):
+            return self.renderer.fragment("scene.html", drop=drop, scene=scene)
+
+
+def html_in(language: Language | None = None) -> str:
+    """-> the hub's flavour for a scene in this language; without one, what all of them begin with."""
+    return f"{HTML}:{language.tag if language else ''}"
 
 
 def scene_of(drop: Drop, peek: Peek | None, watching: int, seq: int) -> Scene:

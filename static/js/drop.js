@@ -2,7 +2,7 @@
 import { cameBack, heard, pageArrivedAt } from "./clock.js";
 import { draw, drawClockLine, LAST_SECONDS } from "./countdown.js";
 import { follow } from "./live.js";
-import { announce, calm, fill, localTimes } from "./page.js";
+import { announce, calm, fill, inLanguage, localTimes } from "./page.js";
 
 const MARKS_SECONDS = [600, 300, 60, 30, 10]; // told to screen readers on the way to the opening
 const COUNT_EVERY_MS = 15_000; // "37 left" is told no more often than this
@@ -136,7 +136,7 @@ document.addEventListener("htmx:error", (event) => {
 
 /* What is yours, asked again: after Back, when it may have changed without this page. */
 async function refreshMine() {
-  const answer = await fetch(`/drops/${main.dataset.slug}/mine`, { headers: { "HX-Request": "true", "HX-Request-Type": "partial" }, cache: "no-store" });
+  const answer = await fetch(inLanguage(`/drops/${main.dataset.slug}/mine`), { headers: { "HX-Request": "true", "HX-Request-Type": "partial" }, cache: "no-store" });
   if (!answer.ok) return;
   const mine = main.querySelector(".mine");
   const chosen = mine.querySelector("[name=variant]:checked")?.value;

@@ -6,6 +6,7 @@
  * or came back by the Back button, asks at once.
  */
 import { forget, heard } from "./clock.js";
+import { inLanguage } from "./page.js";
 
 const RETRY_MS = 250; // first wait after a lost socket; doubles
 const RETRY_MS_MAX = 3000;
@@ -29,7 +30,7 @@ export function follow(slug, show, shown) {
     clearTimeout(retryTimer);
     if (socket && socket.readyState <= WebSocket.OPEN) return;
     try {
-      socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${home}/live`);
+      socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${inLanguage(`${home}/live`)}`);
     } catch {
       return;
     }
@@ -64,7 +65,7 @@ export function follow(slug, show, shown) {
     const units = (name) => stock.variants.reduce((sum, variant) => sum + variant[name], 0);
     const same = scene.dataset.phase === stock.phase && Number(scene.dataset.left) === units("left") && Number(scene.dataset.held) === units("held");
     if (same) return;
-    const page = await fetch(home, { headers: { "HX-Request": "true", "HX-Request-Type": "partial" }, signal, cache: "no-store" });
+    const page = await fetch(inLanguage(home), { headers: { "HX-Request": "true", "HX-Request-Type": "partial" }, signal, cache: "no-store" });
     if (page.ok) show(await page.text());
   }
 

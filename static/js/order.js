@@ -1,7 +1,7 @@
 /* The order page: the ring empties by the shop's clock, and the state is asked for again whenever it may have changed. */
 import { cameBack, forget, heard, now, pageArrivedAt } from "./clock.js";
 import { short } from "./countdown.js";
-import { announce, fill } from "./page.js";
+import { announce, fill, inLanguage } from "./page.js";
 
 const MARKS_SECONDS = [300, 60, 30]; // told to screen readers
 const HURRY_SECONDS = 60;
@@ -56,7 +56,7 @@ function say(form, html) {
 
 /* Ask for the state once. What the buyer is doing on the page (a chosen card, an opened question) is left alone unless it changed. */
 async function look() {
-  const answer = await fetch(order().dataset.status, { headers: { "HX-Request": "true", "HX-Request-Type": "partial" }, cache: "no-store" }).catch(() => null);
+  const answer = await fetch(inLanguage(order().dataset.status), { headers: { "HX-Request": "true", "HX-Request-Type": "partial" }, cache: "no-store" }).catch(() => null);
   if (!answer?.ok) return;
   const html = await answer.text();
   const fresh = document.createRange().createContextualFragment(html).querySelector("[data-order-state]");

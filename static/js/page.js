@@ -1,6 +1,9 @@
 /* What every page does: times in the reader's own zone, and forms that cannot be sent twice. Without it both still work. */
 
 const language = navigator.language?.startsWith(document.documentElement.lang) ? navigator.language : document.documentElement.lang;
+/* The page's own language, said with every question: a choice made in another tab does not mix two languages here. */
+export const inLanguage = (url) => `${url}${url.includes("?") ? "&" : "?"}lang=${document.documentElement.lang}`;
+
 const formats = {
   moment: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZoneName: "short" },
   today: { hour: "2-digit", minute: "2-digit", timeZoneName: "short" },

@@ -124,7 +124,7 @@ async def test_a_storm_of_broken_handshakes_leaves_every_count_where_it_was(site
 
 async def test_a_reader_that_stops_reading_loses_its_connection_and_its_descriptor(site, monkeypatch):
     monkeypatch.setattr(hub_module, "SEND_SECONDS_MAX", 0.3)
-    monkeypatch.setattr(site.shelf, "render", lambda drop_id, state, watching, seq: ("x" * 400_000, "{}"))
+    monkeypatch.setattr(site.shelf, "render", lambda *_: "x" * 400_000)
     site.hub.render = site.shelf.render
     files = open_files()
     stuck = socket.create_connection(("127.0.0.1", site.port))

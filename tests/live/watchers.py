@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from app.domain.drops import Door
 from app.errors import GateUnreachable
-from app.live.hub import HTML, Hub
+from app.live.hub import HTML, JSON, Hub
 
 SECONDS_MAX = 10.0
 YEAR_MS = 365 * 86_400_000
@@ -57,11 +57,11 @@ class Shelf:
             now_us, Door.OPEN, self.opens_ms, self.closes_ms, {1: self.left}, {1: 0}, {1: 10}, now_us // 1000 + self.clock_offset_ms
         )
 
-    def render(self, drop_id, state, watching, seq):
+    def render(self, drop_id, state, watching, seq, flavour):
         left = -1 if state is None else state.left[1]
         self.renders.append((left, seq))
         said = {"drop": drop_id, "left": left, "watching": watching, "seq": seq, "at_us": state.time_us if state else None}
-        return f"<p>{json.dumps(said)}</p>", json.dumps(said)
+        return json.dumps(said) if flavour == JSON else f"<p>{json.dumps(said)}</p>"
 
     def hub(self, feed=None, **options):
         return Hub(self.read, self.render, feed, **options)

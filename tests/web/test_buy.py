@@ -215,7 +215,7 @@ async def test_a_refusal_for_htmx_is_a_fragment_with_the_contracts_status(shop):
     answer = await submits(await shop.shopper(), drop, PARTIAL)
     assert answer.status_code == 409
     assert "<html" not in answer.text and "Not open yet" in answer.text
-    assert answer.headers["vary"] == "Accept, HX-Request-Type, Cookie"
+    assert answer.headers["vary"] == "Accept, Accept-Language, HX-Request-Type, Cookie"
     assert "retry-after" in answer.headers
 
 

@@ -131,7 +131,7 @@ class Inspector(HTMLParser):
             if (
                 names.get("rel") != "noreferrer"
                 and name in ("src", "href", "action", "hx-get", "hx-post", "srcset", "data-status")
-                and not re.match(r"/(?!/)|#", value or "")
+                and not re.match(r"/(?!/)|[#?]", value or "")
             ):
                 self.faults.append(f"{tag} {name}={value}")
         if "id" in names:
