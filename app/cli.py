@@ -494,7 +494,10 @@ def _bench(arguments) -> int:
 
 
 def _in_office(data: Path, work: Callable[..., Awaitable], room: str = "office"):
-    """-> what `work(office)` returns, with an office (or another `room` of app/wiring.py) of the `up` on `data` or the environment."""
+    """-> what `work(office)` returns, with an office of the `up` running on `data` or of the environment.
+
+    `room`: another set of parts of app/wiring.py that the work needs instead.
+    """
     settings = _settings_of(data)
 
     async def run():

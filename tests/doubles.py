@@ -115,7 +115,9 @@ class ScriptedProvider:
     async def retrieve(self, intent_id) -> Outcome:
         self.calls["retrieve"] += 1
         self._fault("retrieve", "before")
-        return self._outcome(intent_id)
+        outcome = self._outcome(intent_id)
+        self._fault("retrieve", "after")
+        return outcome
 
     async def cancel(self, order_id, intent_id) -> Outcome:
         self.calls["cancel"] += 1

@@ -1,4 +1,4 @@
-"""Money and parcels through a whole Doorman: notices, refunds, a cancelled drop, workers killed at the warehouse (A05, A08, A10)."""
+"""Money and parcels through a whole Doorman: notices, refunds, a cancelled drop, workers killed (A05, A08, A10)."""
 
 import asyncio
 import json
