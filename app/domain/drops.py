@@ -18,6 +18,13 @@ class Door(StrEnum):
     NOT_READY = "not_ready"  # gate only: shut while it is being mended
 
 
+class Waitlist(StrEnum):
+    """What happens when a unit comes back while people wait."""
+
+    OFFERS = "offers"  # it is held for the next in line
+    NOTIFY = "notify"  # everybody is told at once, first come
+
+
 class Phase(StrEnum):
     ANNOUNCED = "announced"
     LAST_SECONDS = "last_seconds"
@@ -35,6 +42,8 @@ class Variant:
     id: int
     name: str
     units_total: int
+    waiting: int = 0  # places of its waitlist that wait
+    called: int = 0  # the highest number of its waitlist that was ever offered units
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,13 @@ class Drop:
     picture: str | None  # content hash of the picture, None: none
     retired: bool  # the books closed and the keys left Redis
     variants: tuple[Variant, ...]
+    offer_seconds: float = 600.0  # how long a unit is held for the person whose turn it is
+    waitlist: Waitlist = Waitlist.OFFERS
+
+    @property
+    def waiting(self) -> int:
+        """How many places wait, of all variants."""
+        return sum(variant.waiting for variant in self.variants)
 
     @property
     def units_total(self) -> int:

@@ -62,5 +62,6 @@ class Refusal(StrEnum):
     DECLINED = "declined"
     BY_SHOPPER = "by_shopper"
     BY_SELLER = "by_seller"
+    LEFT_LIST = "left_list"  # an offer to a place that no longer waited: nobody was told of it
     AMOUNT_MISMATCH = "amount_mismatch"  # the provider captured another amount than was owed: given back and refunded
     LATE_MONEY = "late_money"  # given back, then a capture came to light: refunded

@@ -112,7 +112,7 @@ class Gate:
 
     # ---- what the ledger has decided ---------------------------------------------------------------------------------
     async def release(self, drop_id: int, order_id: UUID, heirs: Iterable[Heir] = ()) -> Released:
-        """Put the units of an order back that is final in the ledger, or hand them to the first heir who may have them.
+        """Put the units of an order back that is final in the ledger, or hand them to the first heirs who may have them.
 
         Safe at any later time, any number of times. Only not_ready and GateUnreachable leave the question open.
         """
@@ -123,19 +123,20 @@ class Gate:
         return await self._release(drop_id, str(order_id), (heir,))
 
     async def offer(self, drop_id: int, heirs: Iterable[Heir]) -> Released:
-        """Hand public stock to the first heir who may have it; 'absent': to nobody."""
+        """Hand public stock to the first heirs who may have it; 'absent': to nobody."""
         return await self._release(drop_id, "", tuple(heirs))
 
+    async def offered_places(self, drop_id: int, place_ids: Sequence[int]) -> frozenset[int]:
+        """-> those of these places that were offered units already, whether or not the ledger knows it yet."""
+        if not place_ids:
+            return frozenset()
+        offers = await self._ask_twice(None, scripts.command("HMGET", key(drop_id, "places"), *place_ids))
+        return frozenset(place for place, offer in zip(place_ids, offers, strict=True) if offer is not None)
+
     async def _release(self, drop_id: int, order: str, heirs: tuple[Heir, ...]) -> Released:
-        arguments = [order, _stamp()]
-        for heir in heirs:
-            hold_ms = "" if heir.hold_ms is None else heir.hold_ms
-            arguments += (heir.place_id, heir.buyer, heir.variant_id, heir.quantity, str(heir.order_id), heir.digest, hold_ms)
-        verdict, *offered = await self._ask(scripts.RELEASE, drop_id, *arguments)
-        if not offered:
-            return Released(verdict)
-        order_id = UUID(offered[0])
-        return Released(verdict, order_id, next(heir for heir in heirs if heir.order_id == order_id))
+        verdict, *offered = await self._ask(scripts.RELEASE, drop_id, *_release_arguments(order, heirs))
+        served = set(map(UUID, offered))
+        return Released(verdict, tuple(heir for heir in heirs if heir.order_id in served))
 
     async def settle(self, drop_id: int, order_id: UUID) -> Literal["settled", "absent", "not_ready"]:
         """Mark the receipt as paid, so that its units no longer count as held."""
@@ -146,10 +147,31 @@ class Gate:
         return await self._ask(scripts.DOOR, drop_id, Door(door).value, opens_ms, closes, _stamp())
 
     async def adjust(
-        self, drop_id: int, operation_id: UUID, variant_id: int, units: int
+        self, drop_id: int, operation_id: UUID, variant_id: int, units: int, heirs: Sequence[Heir] = ()
     ) -> Literal["done", "repeated", "too_few", "not_ready"]:
-        """Add units, or take unsold ones away (negative), once per operation id. The ledger has counted them before."""
-        return await self._ask(scripts.ADJUST, drop_id, str(operation_id), variant_id, units, _stamp())
+        """Add units, or take unsold ones away (negative), once per operation id. The ledger has counted them before.
+
+        With heirs, what is added is offered to them in the same atomic step: nobody sees it in public stock before.
+        """
+        arguments = (str(operation_id), variant_id, units, _stamp())
+        if not heirs:
+            return await self._ask(scripts.ADJUST, drop_id, *arguments)
+        both = (
+            scripts.ADJUST.call(drop_id, *arguments),
+            scripts.RELEASE.call(drop_id, *_release_arguments("", tuple(heirs))),
+        )
+        steps = (scripts.command("MULTI"), *both, scripts.command("EXEC"))
+        scripted = (None, scripts.ADJUST, scripts.RELEASE, None)
+        async with self._side_wire() as wire:  # its own connection: nobody else's command may come in between
+            *_, (adjusted, _) = await asyncio.gather(
+                *(
+                    wire.call(script.with_source(step) if script else step, patient=True)  # a script the server forgot would end it
+                    for step, script in zip(steps, scripted, strict=True)
+                )
+            )
+        if isinstance(adjusted, hiredis.ReplyError):
+            raise adjusted
+        return adjusted
 
     # ---- reconcile, rebuild, retire ----------------------------------------------------------------------------------
     async def snapshot(self, drop_id: int) -> Snapshot | None:
@@ -262,6 +284,14 @@ class Gate:
     async def _discard(self, wire: Wire) -> None:
         self._side_wires.discard(wire)
         await wire.close()
+
+
+def _release_arguments(order: str, heirs: tuple[Heir, ...]) -> list[str | int]:
+    arguments: list[str | int] = [order, _stamp()]
+    for heir in heirs:
+        hold_ms = "" if heir.hold_ms is None else heir.hold_ms
+        arguments += (heir.place_id, heir.buyer, heir.variant_id, heir.quantity, str(heir.order_id), heir.digest, hold_ms)
+    return arguments
 
 
 def _stamp() -> str:

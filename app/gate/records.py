@@ -45,8 +45,15 @@ class Released:
     """`verdict`: released | offered | absent (all three confirm that nothing is left to put back) | not_ready (no confirmation)."""
 
     verdict: str
-    offered_order: UUID | None = None
-    heir: Heir | None = None
+    heirs: tuple[Heir, ...] = ()  # who was served, in order
+
+    @property
+    def heir(self) -> Heir | None:
+        return self.heirs[0] if self.heirs else None
+
+    @property
+    def offered_order(self) -> UUID | None:
+        return self.heirs[0].order_id if self.heirs else None
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from app.ledger.money import DueCharge, NotPayable, Submitted
 from app.ledger.orders import OrderRow
 from app.ledger.parcels import ClaimedParcel, DueParcel, ParcelRow
 from app.ledger.people import Picture, Shopper
+from app.ledger.places import Joined, NextInLine, Place, Wish
 from app.ledger.recording import Recorded
 from app.ledger.refunds import DueRefund, RefundRow
 from app.ledger.returns import DueGiveBack, Ended
@@ -33,15 +34,18 @@ __all__ = [
     "Event",
     "History",
     "Ledger",
+    "Joined",
     "LedgerBooks",
     "LedgerImage",
     "LiveOrder",
     "Message",
     "NewDrop",
+    "NextInLine",
     "NotPayable",
     "OrderRow",
     "ParcelRow",
     "Picture",
+    "Place",
     "Recorded",
     "RecordedKey",
     "RefundRow",
@@ -49,4 +53,5 @@ __all__ = [
     "StoredMessage",
     "Submitted",
     "VariantBooks",
+    "Wish",
 ]

@@ -1,4 +1,4 @@
-"""The ledger's half of the books (DESIGN section 4): `sold = Σ movements = held + processing + paid + withdrawn ≤ total`, per
+"""The ledger's half of the books (DESIGN section 4): `sold = Σ movements = offered + held + processing + paid + withdrawn ≤ total`, per
 variant.
 
 The gate's half is added by purchase. What the ledger can find wrong about itself stands in `findings`, in sentences.
@@ -17,7 +17,8 @@ class VariantBooks:
     variant_id: int
     total: int  # released by the seller
     sold: int  # by the counter
-    held: int  # in PENDING_PAYMENT
+    offered: int  # in PENDING_PAYMENT, held for the person whose turn it is on the waitlist
+    held: int  # in PENDING_PAYMENT otherwise
     processing: int
     paid: int
     withdrawn: int  # refunded without restock
@@ -63,17 +64,16 @@ class BooksPart(Pool):
             rejects = await ask.value("books_rejects", drop_id)
         variants = tuple(
             VariantBooks(
-                row["variant_id"], row["total"], row["sold"], row["held"], row["processing"], row["paid"], row["withdrawn"],
+                row["variant_id"], row["total"], row["sold"], row["offered"], row["held"], row["processing"], row["paid"], row["withdrawn"],
                 row["returning_units"], row["movements_sum"],
             )
             for row in rows
         )  # fmt: skip
-        names = ("total", "sold", "held", "processing", "paid", "withdrawn", "returning", "movements_sum")
+        names = ("total", "sold", "offered", "held", "processing", "paid", "withdrawn", "returning", "movements_sum")
         return LedgerBooks(
             drop_id=drop_id,
             slug=drop["slug"],
             retired=drop["retired"],
-            offered=0,
             **{name: sum(getattr(variant, name) for variant in variants) for name in names},
             refunded=orders["refunded"],
             refused=orders["refused"],
@@ -97,7 +97,7 @@ class BooksPart(Pool):
 
 def _findings(variant: VariantBooks) -> list[str]:
     """-> what does not add up for one variant."""
-    accounted = variant.held + variant.processing + variant.paid + variant.withdrawn
+    accounted = variant.offered + variant.held + variant.processing + variant.paid + variant.withdrawn
     found = []
     if variant.sold != variant.movements_sum:
         found.append(f"variant {variant.variant_id}: sold {variant.sold}, movements sum to {variant.movements_sum}")

@@ -32,6 +32,7 @@ class Entry:
     digest: str
     reserved_at: datetime
     pay_by: datetime
+    place_id: int | None = None  # an offer: the place of the waitlist it was made to
 
 
 class BadEntry(DoormanError):
@@ -45,6 +46,7 @@ class BadEntry(DoormanError):
 class Fate(StrEnum):
     KNOWN = "known"  # recorded before, or earlier in this batch: leave it alone whatever its state is now
     HELD = "held"
+    UNWANTED = "unwanted"  # an offer to a place that no longer waits: its units go back
     REFUSED = "refused"
 
 
@@ -63,13 +65,15 @@ def decide(
     live_units: Mapping[int, int],
     taken_keys: Iterable[tuple[int, str]],
     per_person: int,
+    waiting: Iterable[int] = (),
 ) -> list[Decision]:
     """-> one decision an entry, in journal order; each sees what the ones before it took.
 
     `known`: recorded order ids · `units_left`: unsold units per variant · `live_units`: units in live orders per buyer ·
-    `taken_keys`: (buyer, key) of every non-REFUSED order · `per_person`: the drop's limit in units.
+    `taken_keys`: (buyer, key) of every non-REFUSED order · `per_person`: the drop's limit in units · `waiting`: those of the entries'
+    places that still wait.
     """
-    seen, left, live, taken = set(known), dict(units_left), dict(live_units), set(taken_keys)
+    seen, left, live, taken, waiting = set(known), dict(units_left), dict(live_units), set(taken_keys), set(waiting)
     decisions = []
     for entry in entries:
         if entry.order_id in seen:
@@ -77,7 +81,12 @@ def decide(
             continue
         seen.add(entry.order_id)
         over_limit = live.get(entry.buyer, 0) + entry.quantity > per_person
-        if over_limit or (entry.buyer, entry.key) in taken:
+        if (entry.buyer, entry.key) in taken:
+            decisions.append(Decision(entry, Fate.REFUSED, Refusal.DUPLICATE_BUYER))
+        elif entry.place_id is not None and entry.place_id not in waiting:
+            taken.add((entry.buyer, entry.key))
+            decisions.append(Decision(entry, Fate.UNWANTED, Refusal.LEFT_LIST))
+        elif over_limit:
             decisions.append(Decision(entry, Fate.REFUSED, Refusal.DUPLICATE_BUYER))
         elif left[entry.variant_id] < entry.quantity:
             decisions.append(Decision(entry, Fate.REFUSED, Refusal.GATE_LEAKED))

@@ -8,7 +8,7 @@ from uuid import UUID
 import asyncpg
 
 from app.domain import emails, money
-from app.domain.drops import Door, Drop, Variant
+from app.domain.drops import Door, Drop, Variant, Waitlist
 from app.errors import BadInput, NotFound
 from app.ledger.events import SELLER, note
 from app.ledger.pool import Pool
@@ -46,6 +46,8 @@ class NewDrop:
     payment_attempts: int = 3
     clock_offset_ms: int = 0  # tests and rehearsals only
     picture: str | None = None
+    offer_seconds: float = 600.0
+    waitlist: Waitlist = Waitlist.OFFERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class DropsPart(Pool):
                 drop_id = await ask.value(
                     "add_drop", new.shop_id, new.slug, new.title, new.description, new.price_minor, new.currency, new.opens_at,
                     new.closes_at, new.per_person, new.hold_seconds, new.payment_attempts, new.clock_offset_ms, new.picture,
+                    new.offer_seconds, Waitlist(new.waitlist).value,
                 )  # fmt: skip
                 if drop_id is None:
                     raise BadInput(f"there is already a drop named {new.slug}", field="slug")
@@ -118,6 +121,8 @@ class DropsPart(Pool):
                     return False
                 times = {name: at.isoformat() for name, at in (("opens_at", opens_at), ("closes_at", closes_at)) if at}
                 await note(ask, None, drop_id, f"door {door.value}", SELLER, **times)
+                if door is Door.CANCELLED:
+                    await ask.count("tell_of_cancelled_drop", drop_id)
                 return True
         except asyncpg.CheckViolationError as error:
             raise BadInput(_why(error), field="closes_at" if error.constraint_name == "closes_after_opening" else "door") from error
@@ -184,7 +189,14 @@ def drop_from(row) -> Drop | None:
         clock_offset_ms=row["clock_offset_ms"],
         picture=row["picture"],
         retired=row["retired_at"] is not None,
-        variants=tuple(map(Variant, row["variant_ids"], row["variant_names"], row["variant_totals"])),
+        variants=tuple(
+            map(
+                Variant, row["variant_ids"], row["variant_names"], row["variant_totals"], row["variant_waiting"],
+                row["variant_called"],
+            )  # fmt: skip
+        ),
+        offer_seconds=row["offer_seconds"],
+        waitlist=Waitlist(row["waitlist"]),
     )
 
 
@@ -198,6 +210,9 @@ def check_new_drop(new: NewDrop) -> None:
     _within(new.price_minor, "price", 1, money.AMOUNT_MINOR_MAX)  # nothing could ever pay for a free unit
     _within(new.per_person, "per_person", 1, PER_PERSON_MAX)
     _within(new.hold_seconds, "hold", 1, HOLD_SECONDS_MAX)
+    _within(new.offer_seconds, "offer", 1, HOLD_SECONDS_MAX)
+    if new.waitlist not in set(Waitlist):
+        raise BadInput(f"the waitlist is one of {', '.join(Waitlist)}", field="waitlist")
     _within(new.payment_attempts, "attempts", 1, ATTEMPTS_MAX)
     if new.price_minor * new.per_person > money.AMOUNT_MINOR_MAX:
         raise BadInput("one person could owe more than the largest amount; lower the price or the limit", field="per_person")

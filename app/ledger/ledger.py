@@ -19,6 +19,7 @@ from app.ledger.notices import NoticesPart
 from app.ledger.orders import OrdersPart
 from app.ledger.parcels import ParcelsPart
 from app.ledger.people import PeoplePart
+from app.ledger.places import PlacesPart
 from app.ledger.recording import RecordingPart
 from app.ledger.refunds import RefundsPart
 from app.ledger.returns import ReturnsPart
@@ -28,6 +29,7 @@ class Ledger(
     DropsPart,
     PeoplePart,
     RecordingPart,
+    PlacesPart,
     OrdersPart,
     ReturnsPart,
     MoneyPart,

@@ -1,25 +1,34 @@
 """The outbox: a message is written in the transaction of the change it reports and delivered by a worker later.
 
-At most one message per (kind, subject). A worker that dies while it delivers leaves the message due again after `CLAIM_SECONDS`: a
-mail may arrive twice, with the same Message-ID, and is never lost.
+At most one message per (kind, subject). Most are no more than that, a kind and what it is about: the mail is written when it is sent,
+by app/mail/letters.py, from what the ledger says then. A worker that dies before it hands a mail over leaves the message due again
+after `CLAIM_SECONDS`; one that dies while it does leaves a doubt, and so does a mail server that takes a mail and says nothing. A
+message in doubt is sent once more under the same Message-ID, and a second doubt ends it: never lost unseen, never sent three times.
 """
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from app.ledger.pool import Asker, Pool
 
 CLAIM_SECONDS = 60.0
 TRIES_MAX = 10
+DOUBTS_MAX = 2
 BACKOFF_SECONDS = 5.0  # after the first failure; doubles
 BACKOFF_SECONDS_MAX = 900.0
 ERROR_CHARACTERS_MAX = 500
+WARN_SECONDS_MAX = 180.0  # a hold's owner is warned this long before its end,
+WARN_SHARE = 0.25  # or when this share of its time is left, whichever is later;
+WARNED_HOLD_SECONDS_MIN = 60.0  # a shorter hold ends before its warning would arrive
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A mail to send. `subject_id`: what it is about (the order's id, the sign-in code's id): one message per kind and subject."""
+    """A mail that is written already. `subject_id`: what it is about (the order's id, the sign-in code's id): one message per kind
+    and subject."""
 
     kind: str
     subject_id: str
@@ -36,24 +45,34 @@ class StoredMessage:
     kind: str
     subject_id: str
     order_id: UUID | None
+    place_id: int | None
     recipient: str
-    subject: str
-    body_text: str
-    body_html: str
+    language: str
+    subject: str | None  # None, as the bodies: written when it is sent
+    body_text: str | None
+    body_html: str | None
     message_id: str  # the mail's Message-ID, the same at every try
-    state: str  # waiting, sent, failed
+    state: str  # waiting, sent, failed, unknown, withheld
     tries: int
+    doubts: int
     error: str | None
     created_at: datetime
     sent_at: datetime | None
+    facts: Mapping[str, object]  # what its mail says: the columns of the view `letters` that are not above, and the message's own data
 
 
 async def put(ask: Asker, message: Message) -> bool:
     """Write a message in the caller's transaction -> False: there is one of this kind for this subject already."""
     return await ask.count(
         "put_message", message.kind, message.subject_id, message.order_id, message.recipient, message.subject, message.body_text,
-        message.body_html, f"<{uuid4()}@doorman>",
+        message.body_html,
     ) == 1  # fmt: skip
+
+
+async def tell(ask: Asker, order_ids: Iterable[UUID], kind: str | None, *, offer: str | None = None, **data: object) -> None:
+    """Tell the owners of these orders in the caller's transaction. `offer`: the kind for those that a place of the list holds."""
+    if kind or offer:
+        await ask.count("tell_buyers", list(order_ids), kind, offer or kind, json.dumps(data))
 
 
 class MessagesPart(Pool):
@@ -63,17 +82,43 @@ class MessagesPart(Pool):
             return await put(ask, message)
 
     async def newest(self, limit: int) -> list[StoredMessage]:
-        return [StoredMessage(**row) for row in await self._rows("newest", limit)]
+        """-> the `limit` newest that may leave the house and as many of those that may not, newest first."""
+        return [stored_from(row) for row in await self._rows("newest", limit)]
+
+    async def undelivered(self, limit: int) -> list[StoredMessage]:
+        """-> mails that were refused, given up, or sent twice without an answer, newest first: for the seller."""
+        return [stored_from(row) for row in await self._rows("undelivered", limit)]
+
+    async def warn_holds(self, limit: int) -> int:
+        """Tell those whose hold ends soon, each once -> how many."""
+        return await self._count("warn_holds", WARN_SECONDS_MAX, WARN_SHARE, WARNED_HOLD_SECONDS_MIN, limit)
 
     async def claim_due(self, limit: int) -> list[StoredMessage]:
         """-> up to `limit` messages that this worker alone delivers within CLAIM_SECONDS, each then reported as sent or failed."""
-        rows = await self._rows("claim_due", limit, CLAIM_SECONDS)
-        return sorted((StoredMessage(**row) for row in rows), key=lambda message: message.id)
+        async with self._transaction() as ask:
+            claimed = await ask.rows("claim_due", limit, CLAIM_SECONDS, DOUBTS_MAX)
+            due = [row["id"] for row in claimed if row["state"] == "waiting"]
+            return [stored_from(row) for row in await ask.rows("letters_of", due)] if due else []
+
+    async def sending(self, id: int, tries: int) -> bool:
+        """The mail is handed over now -> False: another worker has taken the message since, leave it alone."""
+        return await self._count("sending", id, tries, CLAIM_SECONDS) == 1
 
     async def sent(self, id: int) -> bool:
         return await self._count("sent", id) == 1
 
-    async def failed(self, id: int, error: str) -> bool:
-        """Due again later, longer each time; after TRIES_MAX tries its state is `failed`."""
+    async def failed(self, id: int, error: str, *, doubtful: bool = False, final: bool = False) -> bool:
+        """Due again later, longer each time; after TRIES_MAX tries its state is `failed`. `doubtful`: nobody knows whether the mail
+        server took it. `final`: it refused it for good."""
         clean = error.replace("\x00", "")[:ERROR_CHARACTERS_MAX]
-        return await self._count("failed", id, clean, TRIES_MAX, BACKOFF_SECONDS, BACKOFF_SECONDS_MAX) == 1
+        return await self._count(
+            "failed", id, clean, TRIES_MAX, BACKOFF_SECONDS, BACKOFF_SECONDS_MAX, doubtful, DOUBTS_MAX, final
+        ) == 1  # fmt: skip
+
+
+OWN = {field.name for field in fields(StoredMessage)} - {"facts"}
+
+
+def stored_from(row) -> StoredMessage:
+    facts = {name: value for name, value in row.items() if name not in OWN and name != "data"}
+    return StoredMessage(**{name: row[name] for name in OWN}, facts=facts | json.loads(row["data"]))

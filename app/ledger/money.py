@@ -13,6 +13,7 @@ from app.domain.orders import FINAL, AttemptState, OrderState, Refusal
 from app.errors import BadInput, BrokenInvariant, NotFound
 from app.ledger.claims import Claimed, claimed_order
 from app.ledger.events import CHARGER, PROVIDER, SELLER, SHOPPER, SWEEPER, note
+from app.ledger.messages import tell
 from app.ledger.pool import Asker, Pool
 from app.ledger.refunds import LATE_MONEY, add_refund
 from app.ledger.returns import return_units
@@ -128,7 +129,9 @@ class MoneyPart(Pool):
             await ask.count("close_unfinished_attempt", order_id, AttemptState.CAPTURED.value, None)
             await ask.count("money_captured", order_id, intent_id, amount_minor, None)
             await ask.count("want_parcel", order_id)
+            await ask.count("place_taken", order_id)
             await note(ask, order_id, order["drop_id"], "paid", by, amount_minor=amount_minor)
+            await tell(ask, [order_id], "confirmation")
             return "paid"
 
     async def settle_declined(
@@ -148,6 +151,8 @@ class MoneyPart(Pool):
             await ask.count("close_attempt", order_id, AttemptState.DECLINED.value, reason, n)
             await ask.count("no_money", order_id)
             await note(ask, order_id, order["drop_id"], "declined", CHARGER, attempt=n, reason=reason)
+            if verdict == "again":
+                await tell(ask, [order_id], "declined", decline_reason=reason)
             return verdict
 
     async def settle_action(self, order_id: UUID, token: UUID, n: int, url: str | None) -> bool:

@@ -44,6 +44,7 @@ class OrderRow:
     decline_reason: str | None  # of the last declined attempt
     parcel: str | None  # state of the parcel (app/ledger/parcels.py), None: there is none
     tracking: str | None  # of the parcel, once it is on its way
+    offered: bool  # its units were held for a place of the waitlist, not taken at the door
 
 
 class OrdersPart(Pool):

@@ -1,7 +1,7 @@
 """Recording: a batch of the gate's journal becomes orders, in one transaction and a handful of round trips.
 
 Guarantees: whatever the gate granted, no more units than the drop released are in live orders, nobody holds more than the limit,
-one key is one order. The drop's stock rows are locked before anything is read, so batches of one drop follow one another. Recording
+one key is one order, and a place of the waitlist is offered units once and only while it waits. The drop's stock rows are locked before anything is read, so batches of one drop follow one another. Recording
 the same entries again, here or in another recorder at the same moment, changes nothing. The recorder dies: nothing of the batch
 exists, or all.
 """
@@ -19,6 +19,8 @@ from app.ledger.deciding import Decision, Entry, Fate, check_entries, decide
 from app.ledger.pool import Asker, Pool, reachable
 
 ERROR_CHARACTERS_MAX = 500
+
+STATES = {Fate.HELD: OrderState.PENDING_PAYMENT, Fate.UNWANTED: OrderState.CANCELLED, Fate.REFUSED: OrderState.REFUSED}
 
 # A drop that does not exist has no variants and a price that no quantity offends: every entry is then bad for its variant.
 NO_TERMS = {"per_person": 0, "price_minor": 0, "currency": ""}
@@ -66,6 +68,7 @@ async def _record(ask: Asker, drop_id: int, entries: Sequence[Entry]) -> list[Re
     )
     known = {row["id"]: row for row in await ask.rows("recorded_orders", [entry.order_id for entry in entries])}
     standing = await ask.rows("standing_of_buyers", drop_id, buyers)
+    places = [entry.place_id for entry in entries if entry.place_id is not None]
     live_units: Counter[int] = Counter()
     for row in standing:
         live_units[row["shopper_id"]] += row["quantity"] if row["live"] else 0
@@ -76,6 +79,7 @@ async def _record(ask: Asker, drop_id: int, entries: Sequence[Entry]) -> list[Re
         live_units=live_units,
         taken_keys={(row["shopper_id"], row["key"]) for row in standing},
         per_person=terms["per_person"],
+        waiting=[row["id"] for row in await ask.rows("waiting_places", places)] if places else (),
     )
     fresh = [decision for decision in decisions if decision.fate is not Fate.KNOWN]
     if fresh:
@@ -109,7 +113,12 @@ async def _write(ask: Asker, drop_id: int, decisions: Sequence[Decision], terms:
     written = await ask.rows("record", drop_id, *map(list, columns), terms["currency"])
     if len(written) != len(decisions):  # only possible if somebody writes orders without the stock lock
         raise BrokenInvariant(f"drop {drop_id}: {len(decisions)} orders decided under the lock, {len(written)} written")
+    offers = [d.entry for d in decisions if d.fate is Fate.HELD and d.entry.place_id is not None]
+    if offers:
+        served = await ask.count("offer_places", [entry.place_id for entry in offers], [entry.order_id for entry in offers])
+        if served != len(offers):
+            raise BrokenInvariant(f"drop {drop_id}: {len(offers)} places were offered units, {served} of them waited")
 
 
 def _state(decision: Decision) -> OrderState:
-    return OrderState.PENDING_PAYMENT if decision.fate is Fate.HELD else OrderState.REFUSED
+    return STATES[decision.fate]

@@ -15,6 +15,7 @@ import asyncpg
 from app.domain.orders import AttemptState, OrderState, Refusal
 from app.ledger.claims import Claimed, claimed_order
 from app.ledger.events import CHARGER, SELLER, SHOPPER, SWEEPER, note
+from app.ledger.places import end_offers
 from app.ledger.pool import Asker, Pool
 
 
@@ -100,7 +101,8 @@ class ReturnsPart(Pool):
 
 
 async def return_units(ask: Asker, orders: Iterable[asyncpg.Record], kind: str, by: str) -> None:
-    """Put the units of orders of one drop back, in the transaction that ended them. Rows: id, drop_id, variant_id, quantity."""
+    """Put the units of orders of one drop back, in the transaction that ended them, and tell their owners. Rows: id, drop_id, variant_id, quantity."""
     orders = list(orders)
     columns = ([row[name] for row in orders] for name in ("id", "variant_id", "quantity"))
     await ask.count("return_units", orders[0]["drop_id"], *columns, kind, by)
+    await end_offers(ask, [row["id"] for row in orders], kind)

@@ -41,6 +41,7 @@ def to_entry(entry: JournalEntry) -> Entry:
         digest=entry.digest,
         reserved_at=from_ms(entry.reserved_ms),
         pay_by=from_ms(entry.pay_by_ms),
+        place_id=entry.place_id,
     )
 
 

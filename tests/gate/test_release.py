@@ -205,3 +205,60 @@ async def test_an_adjustment_waits_for_a_gate_that_knows_the_variant(gate, clien
     await arm(gate)
     assert await gate.adjust(DROP, UUID(int=1), LARGE, 1) == "not_ready"
     await check_arithmetic(gate, client)
+
+
+# ---- the drop's end, and several heirs at once --------------------------------------------------------------------------
+
+
+async def test_units_that_come_back_together_are_one_offer_per_person_in_order(gate, client):
+    await arm(gate, {SMALL: 3}, per_person=3)
+    order = await granted(gate, 1, quantity=3)
+    heirs = [heir(place, place) for place in (5, 6, 7, 8)]
+    answer = await gate.release(DROP, order, heirs)
+    assert (answer.verdict, answer.heirs) == ("offered", tuple(heirs[:3]))
+    snapshot, _ = await check_arithmetic(gate, client)
+    assert snapshot.stock == {SMALL: 0}
+    assert [entry.place_id for entry in await record_all(gate)][1:] == [5, 6, 7]
+    assert await gate.offered_places(DROP, [4, 5, 7, 8]) == {5, 7}
+
+
+@pytest.mark.parametrize(("ends_in_seconds", "stands_seconds"), [(3600, 600), (300, 300), (121, 121), (119, None), (-2, None)])
+async def test_an_offer_ends_with_the_drop_and_is_not_made_for_less_than_two_minutes(gate, client, ends_in_seconds, stands_seconds):
+    now_ms = await server_ms(client)
+    await arm(gate, closes_ms=now_ms + 3_600_000)
+    order = await granted(gate, 1)
+    await gate.set_door(DROP, Door.OPEN, 0, now_ms + ends_in_seconds * 1000)
+    answer = await gate.release(DROP, order, [heir(5, 2, hold_ms=600_000)])
+    if stands_seconds is None:
+        assert answer.verdict == "released"
+    else:
+        assert answer.verdict == "offered"
+        stands_ms = (await gate.receipt(DROP, answer.offered_order)).pay_by_ms - now_ms
+        assert 0 <= stands_ms - stands_seconds * 1000 < 5000 if stands_seconds == 600 else stands_ms == stands_seconds * 1000
+    await check_arithmetic(gate, client)
+
+
+async def test_the_end_is_judged_by_the_drops_own_clock(gate, client):
+    now_ms = await server_ms(client)
+    await arm(gate, closes_ms=now_ms + 3_600_000)
+    order = await granted(gate, 1)
+    snapshot = await gate.snapshot(DROP)
+    shifted = image({SMALL: 1}, closes_ms=now_ms + 3_600_000, clock_offset_ms=3_600_000, receipts=list(snapshot.receipts.values()))
+    await record_all(gate)
+    assert await gate.mend(DROP, (await gate.snapshot(DROP)).stamp, shifted) == "mended"
+    assert (await gate.release(DROP, order, [heir(5, 2)])).verdict == "released"
+
+
+async def test_nobody_is_offered_a_unit_before_the_door_opens(gate, client):
+    await arm(gate, opens_ms=await server_ms(client) + 60_000)
+    assert (await gate.offer(DROP, [heir(5, 2)])).verdict == "absent"
+
+
+async def test_added_units_go_to_the_next_in_line_without_being_public_for_a_moment(gate, client):
+    await arm(gate, {SMALL: 0})
+    operation = uuid4()
+    assert await gate.adjust(DROP, operation, SMALL, 2, [heir(5, 2)]) == "done"
+    assert await gate.adjust(DROP, operation, SMALL, 2, [heir(6, 3)]) == "repeated"
+    snapshot, _ = await check_arithmetic(gate, client)
+    assert (snapshot.stock, snapshot.totals) == ({SMALL: 0}, {SMALL: 2})
+    assert [entry.buyer for entry in await record_all(gate)] == [2, 3]

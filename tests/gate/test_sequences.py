@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from app.domain.drops import Door
 from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
-from app.gate import Gate, Heir, Image, KeyRecord, Receipt, Reservation
+from app.gate import Gate, Heir, Image, KeyRecord, Receipt, Released, Reservation
 
 from .helpers import check_arithmetic
 
@@ -158,25 +158,28 @@ class GateMachine(RuleBasedStateMachine):
         if receipt is None:
             assert answer.verdict == "absent"
             return multiple()
-        heir = next((heir for heir in heirs if heir.variant_id == receipt.variant_id and self.model.may_inherit(heir)), None)
-        return self._offered(answer, heir, "released")
+        return self._offered(answer, [heir for heir in heirs if heir.variant_id == receipt.variant_id], "released")
 
-    @rule(target=orders, place=st.integers(1, 5), buyer=buyers, variant=variants, quantity=quantities)
-    def offer(self, place, buyer, variant, quantity):
-        heir = Heir(place, buyer, variant, quantity, new_order_id(self.drop))
-        answer = self.run(self.gate.offer(self.drop, [heir]))
-        return self._offered(answer, heir if self.model.may_inherit(heir) else None, "absent")
+    @rule(target=orders, places=st.lists(st.tuples(st.integers(1, 5), buyers, variants, quantities), min_size=1, max_size=3))
+    def offer(self, places):
+        heirs = [Heir(place, buyer, variant, quantity, new_order_id(self.drop)) for place, buyer, variant, quantity in places]
+        return self._offered(self.run(self.gate.offer(self.drop, heirs)), heirs, "absent")
 
-    def _offered(self, answer, heir, otherwise):
-        assert (answer.verdict, answer.heir) == (("offered", heir) if heir else (otherwise, None))
-        if heir is None:
-            return multiple()
-        pay_by_ms = self.run(self.gate.receipt(self.drop, heir.order_id)).pay_by_ms
-        self.model.grant(Receipt(heir.order_id, heir.buyer, heir.variant_id, heir.quantity, pay_by_ms, False))
-        self.model.places[heir.place_id] = KeyRecord(
-            heir.buyer, f"place:{heir.place_id}", heir.order_id, heir.digest, pay_by_ms, heir.variant_id, heir.quantity
-        )
-        return heir.order_id
+    def _offered(self, answer, heirs, otherwise):
+        """Heirs are served in order, each seeing what those before took."""
+        served = []
+        for heir in heirs:
+            if self.model.may_inherit(heir):
+                self.model.grant(Receipt(heir.order_id, heir.buyer, heir.variant_id, heir.quantity, 0, False))
+                self.model.places[heir.place_id] = KeyRecord(
+                    heir.buyer, f"place:{heir.place_id}", heir.order_id, heir.digest, 0, heir.variant_id, heir.quantity
+                )
+                served.append(heir)
+        assert (answer.verdict, list(answer.heirs)) == ("offered" if served else otherwise, served)
+        for heir in served:
+            pay_by_ms = self.run(self.gate.receipt(self.drop, heir.order_id)).pay_by_ms
+            self.model.live[heir.order_id].pay_by_ms = self.model.places[heir.place_id].pay_by_ms = pay_by_ms
+        return multiple(*(heir.order_id for heir in served))
 
     @rule(order=orders)
     def settle(self, order):
@@ -185,15 +188,24 @@ class GateMachine(RuleBasedStateMachine):
         if receipt:
             receipt.paid = True
 
-    @rule(variant=variants, units=st.integers(-3, 3).filter(bool), again=st.booleans())
-    def adjust(self, variant, units, again):
+    @rule(
+        target=orders,
+        variant=variants,
+        units=st.integers(-3, 3).filter(bool),
+        again=st.booleans(),
+        places=st.lists(st.tuples(st.integers(1, 5), buyers, quantities), max_size=2),
+    )
+    def adjust(self, variant, units, again, places):
+        heirs = [Heir(place, buyer, variant, quantity, new_order_id(self.drop)) for place, buyer, quantity in places]
         operation = self.operation if again else uuid4()
         expected = "repeated" if operation in self.model.counted else "too_few" if self.model.left[variant] + units < 0 else "done"
-        assert self.run(self.gate.adjust(self.drop, operation, variant, units)) == expected
+        assert self.run(self.gate.adjust(self.drop, operation, variant, units, heirs)) == expected
         if expected == "done":
             self.model.left[variant] += units
             self.model.counted.add(operation)
             self.operation = operation
+        served = tuple(heir for heir in heirs if self.run(self.gate.receipt(self.drop, heir.order_id)))
+        return self._offered(Released("offered" if served else "absent", served), heirs, "absent")
 
     @rule(door=st.sampled_from([Door.OPEN, Door.OPEN, Door.PAUSED, Door.CLOSED, Door.NOT_READY]))
     def set_door(self, door):

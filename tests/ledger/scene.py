@@ -11,7 +11,7 @@ from app.domain.drops import Drop
 from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
 from app.domain.orders import OrderState
-from app.ledger import Entry, Ledger, NewDrop, Submitted
+from app.ledger import Entry, Ledger, NewDrop, Place, Submitted, Wish
 
 GRACE_SECONDS = 60.0
 CLAIM_DEAD_SECONDS = 45.0
@@ -36,9 +36,11 @@ class Scene:
         return (await self.ledger.mint_shoppers(1))[0]
 
     def entry(
-        self, buyer: int, *, variant: int = 0, quantity: int = 1, key: str | None = None, order_id: UUID | None = None
-    ) -> Entry:
-        """A journal entry of the scene's drop. `variant`: its place in the drop's list."""
+        self, buyer: int, *, variant: int = 0, quantity: int = 1, key: str | None = None, order_id: UUID | None = None,
+        place_id: int | None = None,
+    ) -> Entry:  # fmt: skip
+        """A journal entry of the scene's drop. `variant`: its place in the drop's list; `place_id`: it is an offer to this place."""
+        key = f"place:{place_id}" if place_id is not None else key
         variant_id, now = self.drop.variants[variant].id, datetime.now(UTC)
         return Entry(
             order_id=order_id or new_order_id(self.drop.id),
@@ -49,7 +51,30 @@ class Scene:
             digest=digest_of(variant_id, quantity),
             reserved_at=now,
             pay_by=now + timedelta(seconds=600),
+            place_id=place_id,
         )
+
+    async def joins(self, shopper: int, *, variant: int = 0, quantity: int = 1) -> Place:
+        """The shopper joins the drop's list -> their place."""
+        (joined,) = await self.ledger.join_list(self.drop.id, [Wish(shopper, self.drop.variants[variant].id, quantity)])
+        assert joined.place is not None, joined
+        return joined.place
+
+    async def offered(self, place: Place, **more) -> UUID:
+        """The gate has offered units to a place and the recorder has written it -> the order."""
+        entry = self.entry(place.shopper_id, quantity=place.quantity, place_id=place.place_id, **more)
+        await self.ledger.record(self.drop.id, [entry])
+        return entry.order_id
+
+    async def place_state(self, place: Place) -> str:
+        return await self.hand.fetchval("SELECT state FROM places WHERE id = $1", place.place_id)
+
+    async def told(self, shopper: int) -> list[str]:
+        """-> the kinds of mail this shopper was written, oldest first."""
+        rows = await self.hand.fetch(
+            "SELECT kind FROM messages JOIN shoppers ON email_written = recipient WHERE shoppers.id = $1 ORDER BY messages.id", shopper
+        )
+        return [row["kind"] for row in rows]
 
     async def hold(self, buyer: int | None = None, **wish) -> UUID:
         """-> a fresh hold in the ledger."""

@@ -7,12 +7,13 @@ SELECT id, slug, retired_at IS NOT NULL AS retired, per_person FROM drops WHERE 
 -- name: books_variants
 -- Units per variant: what the counter says, what the orders say, what the movements say.
 SELECT stock.variant_id, stock.total, stock.sold, stock.withdrawn,
-       coalesce(o.held, 0)::integer AS held, coalesce(o.processing, 0)::integer AS processing, coalesce(o.paid, 0)::integer AS paid,
+       coalesce(o.offered, 0)::integer AS offered, coalesce(o.held, 0)::integer AS held, coalesce(o.processing, 0)::integer AS processing, coalesce(o.paid, 0)::integer AS paid,
        coalesce(o.returning_units, 0)::integer AS returning_units, coalesce(m.units, 0)::integer AS movements_sum
 FROM stock
 LEFT JOIN (
     SELECT variant_id,
-           sum(quantity) FILTER (WHERE state = 'PENDING_PAYMENT') AS held,
+           sum(quantity) FILTER (WHERE state = 'PENDING_PAYMENT' AND key LIKE 'place:%') AS offered,
+           sum(quantity) FILTER (WHERE state = 'PENDING_PAYMENT' AND key NOT LIKE 'place:%') AS held,
            sum(quantity) FILTER (WHERE state = 'PROCESSING') AS processing,
            sum(quantity) FILTER (WHERE state = 'PAID') AS paid,
            sum(quantity) FILTER (WHERE released = false) AS returning_units
