@@ -25,6 +25,7 @@ def test_an_empty_environment_is_lawful_and_has_the_documented_defaults():
     found = settings()
     assert (found.sweep_seconds, found.grace_seconds, found.provider_timeout_seconds) == (5, 60, 20)
     assert (found.job_timeout_seconds, found.claim_dead_seconds, found.queue_retry_seconds) == (30, 45, 60)
+    assert (found.warehouse_timeout_seconds, found.parcel_job_timeout_seconds, found.parcel_dead_seconds) == (120, 150, 180)
     assert (found.sandbox_latency, found.sandbox_decline_rate) == ("1-4", 0.2)
     assert (found.buy_limit, found.address_limit) == ((30, 10.0), (300, 10.0))
     assert found.settled_within_seconds == 60 + 45 + 20 + 2 * 5
@@ -44,6 +45,18 @@ def test_an_empty_environment_is_lawful_and_has_the_documented_defaults():
         (
             {"DOORMAN_CLAIM_DEAD_SECONDS": "61"},
             "DOORMAN_CLAIM_DEAD_SECONDS (61 s) must be below DOORMAN_QUEUE_RETRY_SECONDS (60 s)",
+        ),
+        (
+            {"DOORMAN_WAREHOUSE_TIMEOUT_SECONDS": "150"},
+            "DOORMAN_WAREHOUSE_TIMEOUT_SECONDS (150 s) must be below DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS (150 s)",
+        ),
+        (
+            {"DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS": "181"},
+            "DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS (181 s) must be below DOORMAN_PARCEL_DEAD_SECONDS (180 s)",
+        ),
+        (
+            {"DOORMAN_PARCEL_DEAD_SECONDS": "120"},
+            "DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS (150 s) must be below DOORMAN_PARCEL_DEAD_SECONDS (120 s)",
         ),
         ({"DOORMAN_RECORD_TIMEOUT_SECONDS": "3"}, "DOORMAN_RECORD_TIMEOUT_SECONDS (3 s) must be below DOORMAN_RECORD_IDLE_SECONDS"),
         ({"DOORMAN_GATE_TIMEOUT_SECONDS": "5"}, "DOORMAN_GATE_TIMEOUT_SECONDS (5 s) must be below DOORMAN_SWEEP_SECONDS (5 s)"),

@@ -24,7 +24,7 @@ from app.purchase.refunding import want_back
 from app.purchase.restocking import restock
 
 BATCH_ROWS_MAX = 500
-BY_HAND_MAX = 8  # provider calls the sweeper itself has under way at once
+BY_HAND_MAX = 8  # calls of one kind that the sweeper itself has under way at once: no kind keeps another waiting
 RESTOCKS_AT_ONCE = 64
 
 log = structlog.get_logger("sweeper")
@@ -196,8 +196,8 @@ class Sweeper:
         return round(first * 1000) + times
 
     async def _do(self, what: tuple[str, UUID], work: Callable[[], Awaitable]) -> None:
-        """Run it beside the sweep, at most BY_HAND_MAX at once and each only once; what finds no place is due again next time."""
-        if what in self._by_hand or len(self._by_hand) >= BY_HAND_MAX:
+        """Run it beside the sweep, at most BY_HAND_MAX of a kind at once and each only once; the rest is due again next time."""
+        if what in self._by_hand or sum(kind == what[0] for kind, _ in self._by_hand) >= BY_HAND_MAX:
             return
         task = asyncio.create_task(work())
         self._by_hand[what] = task

@@ -36,9 +36,11 @@ class Shop:
     warehouse: ScriptedWarehouse = field(default_factory=ScriptedWarehouse)
     settle_seconds: float = 0.0
 
-    async def opens(self, *, units=1, limit=1, attempts=3, hold_seconds=600.0, variants=None, price_minor=4900, **more):
+    async def opens(
+        self, *, units=1, limit=1, attempts=3, hold_seconds=600.0, variants=None, price_minor=4900, currency="EUR", **more
+    ):
         new = NewDrop(
-            shop_id=self.shop_id, slug=f"d{uuid4().hex[:20]}", title="Night lamp", price_minor=price_minor, currency="EUR",
+            shop_id=self.shop_id, slug=f"d{uuid4().hex[:20]}", title="Night lamp", price_minor=price_minor, currency=currency,
             opens_at=clock.now() - timedelta(seconds=5), per_person=limit, hold_seconds=hold_seconds, payment_attempts=attempts,
             variants=variants or (("one", units),), **more,
         )  # fmt: skip
