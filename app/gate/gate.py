@@ -24,7 +24,7 @@ from app.domain.drops import Door
 from app.domain.verdicts import Answer, Verdict
 from app.errors import BadInput, BrokenInvariant, GateUnreachable
 from app.gate import scripts
-from app.gate.keys import RECORDERS, key
+from app.gate.keys import RECORDERS, key, shared_key
 from app.gate.records import PLACE, Heir, Image, JournalEntry, KeyRecord, Peek, Receipt, Released, Reservation, Snapshot
 from app.gate.wire import ConnectionLost, Wire
 
@@ -109,6 +109,28 @@ class Gate:
         arguments = [word for call in calls for word in call]
         payload = scripts.LIMIT.call(name, calls_max, window_us, *arguments)
         return int(await self._ask_twice(scripts.LIMIT, payload))
+
+    async def units_of(self, drop_id: int, buyer: int) -> int:
+        """-> units that this buyer holds in the drop, paid or not; 0 without rules."""
+        value = await self._ask_twice(None, scripts.command("HGET", key(drop_id, "buyers"), buyer))
+        return int(value.partition(" ")[0]) if value else 0
+
+    # ---- between processes -------------------------------------------------------------------------------------------
+    async def take_or_make(self, name: str, making_seconds: float) -> tuple[str | None, bool]:
+        """-> (the shared value or None, whether the caller is the one to make it now)."""
+        value = await self._ask_twice(None, scripts.command("GET", shared_key(name, "value")))
+        if value is not None:
+            return value, False
+        maker = scripts.command("SET", shared_key(name, "maker"), 1, "NX", "PX", round(making_seconds * 1000))
+        return None, await self._wire.call(maker) is not None
+
+    async def made(self, name: str, value: str | None, kept_seconds: float) -> None:
+        """The caller has made the value; None: it could not, and somebody else may try."""
+        if value is not None:
+            await self._wire.call(
+                scripts.command("SET", shared_key(name, "value"), value, "PX", max(1, round(kept_seconds * 1000)))
+            )
+        await self._wire.call(scripts.command("DEL", shared_key(name, "maker")))
 
     # ---- what the ledger has decided ---------------------------------------------------------------------------------
     async def release(self, drop_id: int, order_id: UUID, heirs: Iterable[Heir] = ()) -> Released:

@@ -191,7 +191,11 @@ def drop_from(row) -> Drop | None:
         retired=row["retired_at"] is not None,
         variants=tuple(
             map(
-                Variant, row["variant_ids"], row["variant_names"], row["variant_totals"], row["variant_waiting"],
+                Variant,
+                row["variant_ids"],
+                row["variant_names"],
+                row["variant_totals"],
+                row["variant_waiting"],
                 row["variant_called"],
             )  # fmt: skip
         ),

@@ -58,7 +58,9 @@ class StoredMessage:
     error: str | None
     created_at: datetime
     sent_at: datetime | None
-    facts: Mapping[str, object]  # what its mail says: the columns of the view `letters` that are not above, and the message's own data
+    facts: Mapping[
+        str, object
+    ]  # what its mail says: the columns of the view `letters` that are not above, and the message's own data
 
 
 async def put(ask: Asker, message: Message) -> bool:

@@ -16,6 +16,7 @@ from app.gate import Gate
 from app.ledger import Ledger, NewDrop
 from app.live import Feed
 from app.purchase.reconciling import reconcile
+from app.purchase.waiting import heirs_of_variant
 from app.settings import Settings
 
 log = structlog.get_logger("drops")
@@ -84,9 +85,10 @@ async def add_units(office: Office, slug: str, variant_name: str | None, units: 
 
 
 async def confirm_adjustments(ledger: Ledger, gate: Gate, feed: Feed, drop_id: int) -> None:
-    """Bring unconfirmed adjustments of a drop to the gate, each once per id, until it confirms."""
+    """Bring unconfirmed adjustments of a drop to the gate, each once per id, until it confirms. Who waits for the units gets them."""
     for adjustment in await ledger.unconfirmed_adjustments(drop_id):
-        verdict = await gate.adjust(drop_id, adjustment.id, adjustment.variant_id, adjustment.units)
+        heirs = await heirs_of_variant(ledger, gate, drop_id, adjustment.variant_id) if adjustment.units > 0 else ()
+        verdict = await gate.adjust(drop_id, adjustment.id, adjustment.variant_id, adjustment.units, heirs)
         if verdict in ("done", "repeated"):
             await ledger.confirm_adjustment(adjustment.id)
             await feed.publish("stock", drop=drop_id)

@@ -107,6 +107,8 @@ class Recorder:
             for order in refused:
                 log.error("refused", drop=drop_id, order=str(order.order_id), reason=order.reason)
             await self._feed.publish("stock", drop=drop_id)
+            if any(entry.place_id is not None for entry in entries):
+                await self._feed.publish("drop", drop=drop_id)  # pages call the numbers that were served
             return
 
     async def _set_apart(self, drop_id: int, entry: JournalEntry, error: str) -> None:

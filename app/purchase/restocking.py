@@ -1,5 +1,8 @@
 """The one way a unit returns (R3): ledger first, then the gate by receipt, repeated until the gate confirms.
 
+Who is next on the waitlist takes the unit over in the same step of the gate that takes it from the old receipt; it is public for no
+moment. Only what nobody in line may have goes on sale again.
+
 Nothing records that a release was tried. `released`, `offered` and `absent` are confirmations; `not_ready` and silence are not, and
 the next sweep asks again.
 """
@@ -12,6 +15,7 @@ from app.errors import GateUnreachable
 from app.gate import Gate
 from app.ledger import Ledger
 from app.live import Feed
+from app.purchase.waiting import heirs_of_order
 
 CONFIRMATIONS = frozenset({"released", "offered", "absent"})
 
@@ -24,13 +28,16 @@ async def restock(ledger: Ledger, gate: Gate, feed: Feed, order_id: UUID, drop_i
     Safe at any time and any number of times: the licence is the receipt of this reservation, which exists once.
     """
     try:
-        answer = await gate.release(drop_id, order_id)
+        heirs = await heirs_of_order(ledger, gate, drop_id, order_id)
+        answer = await gate.release(drop_id, order_id, heirs)
     except GateUnreachable:
         log.info("release waits", order=str(order_id), why="gate unreachable")
         return False
     if answer.verdict not in CONFIRMATIONS:
         log.info("release waits", order=str(order_id), why=answer.verdict)
         return False
+    if answer.heirs:
+        log.info("passed on", order=str(order_id), places=[heir.place_id for heir in answer.heirs])
     await ledger.confirm_released(order_id)
     await feed.publish("stock", drop=drop_id)
     await feed.publish("order", order=str(order_id))

@@ -12,6 +12,7 @@ from uuid import UUID
 import structlog
 
 from app.clock import monotonic
+from app.domain.drops import Phase, Waitlist, phase_of
 from app.domain.orders import OrderState, Refusal
 from app.errors import DoormanError, GateUnreachable, LedgerUnreachable
 from app.gate import Gate
@@ -22,6 +23,7 @@ from app.purchase.fulfilling import Packer
 from app.purchase.paying import Till
 from app.purchase.refunding import want_back
 from app.purchase.restocking import restock
+from app.purchase.waiting import offer_public_stock
 
 BATCH_ROWS_MAX = 500
 BY_HAND_MAX = 8  # calls of one kind that the sweeper itself has under way at once: no kind keeps another waiting
@@ -64,6 +66,8 @@ class Sweeper:
     async def sweep(self) -> None:
         """One pass. A step that a neighbour's outage stops does not stop the others."""
         for step in (
+            self._close_lists,
+            self._warn,
             self._expire,
             self._give_back,
             self._charge,
@@ -75,6 +79,7 @@ class Sweeper:
             self._ship,
             self._release,
             self._adjust,
+            self._serve_lists,
         ):
             try:
                 await step()
@@ -105,6 +110,37 @@ class Sweeper:
         for start in range(0, len(orders), RESTOCKS_AT_ONCE):
             chunk = orders[start : start + RESTOCKS_AT_ONCE]
             await asyncio.gather(*(restock(self._ledger, self._gate, self._feed, order, drop) for order, drop in chunk))
+
+    async def _warn(self) -> None:
+        """Those whose hold ends soon are told."""
+        while await self._ledger.warn_holds(BATCH_ROWS_MAX) == BATCH_ROWS_MAX:
+            pass
+
+    async def _close_lists(self) -> None:
+        """A drop that is over has no list: everybody on it is told."""
+        while drop_ids := await self._ledger.close_lists(BATCH_ROWS_MAX):
+            log.info("list closed", places=len(drop_ids))
+            for drop_id in set(drop_ids):
+                await self._feed.publish("drop", drop=drop_id)
+
+    async def _serve_lists(self) -> None:
+        """Units that belong to nobody while somebody waits for them."""
+        for found in await self._ledger.lists_with_stock():
+            if found.waitlist == Waitlist.NOTIFY:
+                await self._notify(found.drop_id, found.variant_id)
+            else:
+                await offer_public_stock(self._ledger, self._gate, self._feed, found.drop_id, found.variant_id)
+
+    async def _notify(self, drop_id: int, variant_id: int) -> None:
+        """Everybody is told at once, as soon as the units can be had."""
+        peek = await self._gate.peek(drop_id)
+        if peek is None or not peek.left.get(variant_id):
+            return
+        if phase_of(peek.door, peek.opens_ms, peek.closes_ms, peek.now_ms, peek.left, peek.held) is not Phase.OPEN:
+            return
+        while await self._ledger.notify_list(variant_id, BATCH_ROWS_MAX) == BATCH_ROWS_MAX:
+            pass
+        await self._feed.publish("drop", drop=drop_id)
 
     async def _adjust(self) -> None:
         """Units the seller added, until the gate has counted them."""

@@ -72,7 +72,8 @@ class Scene:
     async def told(self, shopper: int) -> list[str]:
         """-> the kinds of mail this shopper was written, oldest first."""
         rows = await self.hand.fetch(
-            "SELECT kind FROM messages JOIN shoppers ON email_written = recipient WHERE shoppers.id = $1 ORDER BY messages.id", shopper
+            "SELECT kind FROM messages JOIN shoppers ON email_written = recipient WHERE shoppers.id = $1 ORDER BY messages.id",
+            shopper,
         )
         return [row["kind"] for row in rows]
 

@@ -10,7 +10,7 @@ import pytest
 from app import clock
 from app.domain.verdicts import Answer
 from app.gate import Gate
-from app.ledger import Ledger, NewDrop, Submitted
+from app.ledger import Ledger, NewDrop, Submitted, Wish
 from app.purchase.drops import create_drop
 from app.purchase.fulfilling import Packer
 from app.purchase.paying import Till
@@ -83,6 +83,17 @@ class Shop:
         assert answer.verdict == "reserved", answer
         await self.records(drop)
         return answer.order_id
+
+    async def waits(self, drop, shopper=None, *, quantity=1, variant=None) -> int:
+        """A shopper (a new one) joins the drop's list -> the shopper."""
+        shopper = shopper or await self.shopper()
+        (joined,) = await self.ledger.join_list(drop.id, [Wish(shopper, (variant or drop.variants[0]).id, quantity)])
+        assert joined.place is not None, joined
+        return shopper
+
+    async def offer_of(self, drop, shopper) -> UUID | None:
+        """-> the order that holds units for this shopper's place."""
+        return next((place.order_id for place in await self.ledger.places_of(drop.id, shopper) if place.order_id), None)
 
     async def records(self, drop) -> None:
         await self.recorder().step([drop.id], block_ms=1)
