@@ -11,6 +11,27 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disa
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 SEES_MS = 20_000
+TABS_MAX = 60  # presses of the Tab key until a person gives up
+
+# What a person reads in the page's main part, but for what passes by itself: digits that count down, people who come and go.
+PASSING = "[role=timer], [data-countdown-short], [data-watching-line], [data-clock], [data-digit], .visually-hidden, template"
+READS = r"""(passing) => {
+  const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const words = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const text = node.textContent.trim().replace(/\s+/g, " ");
+    const place = node.parentElement;
+    if (text && !place.closest(passing) && place.checkVisibility({ visibilityProperty: true })) words.push(text);
+  }
+  const bands = [...document.querySelectorAll(".strip > i")].map((band) => band.className || "f").join("");
+  return [...words, bands];
+}"""
+# Whether the focus can be seen: an outline on what has it, or on what stands around it.
+FOCUS_SHOWS = """() => {
+  const outlined = (one) => getComputedStyle(one).outlineStyle !== "none" && getComputedStyle(one).outlineWidth !== "0px";
+  for (let one = document.activeElement; one && one.localName !== "main"; one = one.parentElement) if (outlined(one)) return true;
+  return false;
+}"""
 
 
 def chromium() -> str | None:
@@ -31,14 +52,22 @@ class Person:
 
     @classmethod
     async def comes(
-        cls, house: House, browser: Browser, email: str = "mira@example.org", viewport: dict = PHONE, **more
+        cls, house: House, browser: Browser, email: str = "mira@example.org", viewport: dict = PHONE, cookie: str = "", **more
     ) -> "Person":
+        """`cookie`: of a shopper who is signed in already (`house.shoppers`)."""
         context = await browser.new_context(viewport=viewport, base_url=house.url, **more)
         context.set_default_timeout(SEES_MS)
+        if cookie:
+            name, _, value = cookie.partition("=")
+            await context.add_cookies([{"name": name, "value": value, "url": house.url}])
         return cls(house, await context.new_page(), email)
 
     async def leaves(self) -> None:
         await self.page.context.close()
+
+    async def opens_another_tab(self) -> "Person":
+        """-> the same person in a second tab."""
+        return Person(self.house, await self.page.context.new_page(), self.email)
 
     def _loaded(self) -> None:
         self.loads += 1
@@ -77,6 +106,25 @@ class Person:
         await self.page.locator(f"label:has(input[value={card}])").click()
         await self.page.get_by_role("button", name=re.compile("^Pay ")).click()
 
+    async def authenticates(self) -> None:
+        """To the bank's page, yes, and back to the shop."""
+        await self.page.get_by_role("link", name="Go to your bank’s page").click()
+        await self.page.get_by_role("button", name="Complete authentication").click()
+        await self.page.get_by_role("link", name="Back to the shop").click()
+        await self.page.wait_for_url(re.compile(r"/orders/"))
+
+    async def tabs_to(self, selector: str) -> None:
+        """By the Tab key alone, to something that then shows that it has the focus."""
+        for _ in range(TABS_MAX):
+            await self.page.keyboard.press("Tab")
+            if await self.page.evaluate("(wanted) => document.activeElement.matches(wanted)", selector):
+                assert await self.page.evaluate(FOCUS_SHOWS), f"{selector} has the focus and does not show it"
+                return
+        raise AssertionError(f"{TABS_MAX} presses of Tab never reach {selector} on {self.page.url}")
+
+    async def presses(self, key: str) -> None:
+        await self.page.keyboard.press(key)
+
     async def gives_the_unit_back(self) -> None:
         await self.page.get_by_text("I changed my mind").click()
         await self.page.get_by_role("button", name="Give it back").click()
@@ -92,6 +140,10 @@ class Person:
     async def sees_order(self, *states: str) -> None:
         order = self.page.locator("#order")
         await expect(order).to_have_attribute("data-order-state", re.compile("|".join(states)), timeout=SEES_MS)
+
+    async def reads(self) -> list[str]:
+        """-> what stands in the main part of the page, without what passes by itself; the strip's bands last."""
+        return await self.page.evaluate(READS, PASSING)
 
     async def can_buy(self) -> bool:
         return await self.page.locator("[data-buy-button]").is_enabled()

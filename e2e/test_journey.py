@@ -89,3 +89,15 @@ async def test_two_taps_and_the_back_button_make_one_order(house, comes):
     await link.wait_for()
     assert (await link.get_attribute("href")).split("?")[0] in first
     assert house.books_at_rest("twice-tapped")["held"] == 1
+
+
+async def test_a_payment_that_the_bank_wants_confirmed_comes_back_paid(house, comes):
+    house.opens_drop("asked", 1)
+    mira = await comes(signed_in=True)
+    await mira.opens("/drops/asked")
+    await mira.buys()
+    await mira.sees_order("PENDING_PAYMENT")
+    await mira.pays("pm_card_authenticationRequired")
+    await mira.authenticates()
+    await mira.sees_order("PAID")
+    assert house.books_at_rest("asked")["paid"] == 1
