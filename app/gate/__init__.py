@@ -3,9 +3,10 @@
 from app.gate.gate import Gate
 from app.gate.limiter import ASK, Limiter
 from app.gate.records import Heir, Image, JournalEntry, KeyRecord, Peek, Receipt, Released, Reservation, Snapshot
+from app.gate.shared import Shared
 from app.gate.wire import ConnectionLost, Wire
 
 __all__ = [
     "ASK", "ConnectionLost", "Gate", "Heir", "Image", "JournalEntry", "KeyRecord", "Limiter",
-    "Peek", "Receipt", "Released", "Reservation", "Snapshot", "Wire",
+    "Peek", "Receipt", "Released", "Reservation", "Shared", "Snapshot", "Wire",
 ]  # fmt: skip

@@ -15,6 +15,11 @@ def key(drop_id: int, name: str) -> str:
     return f"{{drop:{drop_id:d}}}:{name}"
 
 
+def shared_key(name: str, what: str) -> str:
+    """'page:ab12', 'value' -> '{shared:page:ab12}:value'. `what`: value or maker. It belongs to no drop and expires by itself."""
+    return f"{{shared:{name}}}:{what}"
+
+
 def limit_key(name: str) -> str:
     """'buyer:7' -> '{limit:buyer:7}': the counted calls of one name. It belongs to no drop and expires by itself."""
     return f"{{limit:{name}}}"

@@ -19,7 +19,7 @@ from litestar import Litestar, Request, Response
 from litestar.di import Provide
 
 from app import wiring
-from app.gate import Limiter
+from app.gate import Limiter, Shared
 from app.live import Hub
 from app.purchase.reserving import Counter
 from app.web import account, dev, health, orders, pictures, shop, webhooks
@@ -29,6 +29,7 @@ from app.web.doors import Doors, SignInNeeded, redirect
 from app.web.guard import Guard
 from app.web.hot import Hot
 from app.web.metrics import Metrics
+from app.web.page_cache import PageCache
 from app.web.picture_memory import Pictures
 from app.web.problems import Problem, Problems, problem_of
 from app.web.render import Renderer
@@ -74,9 +75,12 @@ def create_app(parts: wiring.Web) -> Guard:
     sessions = Sessions(settings)
     counter = Counter(parts.crowd, settings.buy_limit)
     metrics = Metrics()
-    catalogue = Catalogue(parts.ledger)
+    shared = Shared(parts.gate)
+    catalogue = Catalogue(parts.ledger, shared)
     scenes = Scenes(parts.gate, catalogue, renderer)
     hub = Hub(scenes.read, scenes.draw, parts.feed, count_loopback=settings.production or settings.limit_loopback)
+    pages = PageCache(catalogue=catalogue, scenes=scenes, hub=hub, renderer=renderer, gate=parts.gate, shared=shared)
+    metrics.gauge("doorman_pages_drawn", "List and drop pages drawn by this process", lambda: pages.pages_drawn)
     metrics.gauge("doorman_sockets", "Open sockets of this process", lambda: hub.sockets_total)
     metrics.gauge("doorman_answers_from_memory", "Buys answered without the gate", lambda: counter.answers_from_memory)
     order_tokens = Signer(settings.secret, "order", seconds_valid=ORDER_TOKEN_SECONDS)
@@ -98,7 +102,7 @@ def create_app(parts: wiring.Web) -> Guard:
         asked_tokens=Signer(settings.secret, "asked", seconds_valid=account.CODE_SECONDS),
         code_key=derive(settings.secret, "code"),
     )
-    memory = Memory(doors, counter)
+    memory = Memory(doors, counter, pages)
     router = Litestar(
         route_handlers=ROUTES if settings.production else [*ROUTES, *DEVELOPMENT_ROUTES],
         dependencies={"doors": Provide(lambda: doors, sync_to_thread=False), "call": Provide(call_of, sync_to_thread=False)},
@@ -118,6 +122,7 @@ def create_app(parts: wiring.Web) -> Guard:
         problems=problems,
         order_tokens=order_tokens,
         metrics=metrics,
+        pages=pages,
     )
     return Guard(hot, settings, sessions, problems, Limiter(parts.gate, "address", *settings.address_limit))
 
@@ -153,9 +158,10 @@ def here(call: Call) -> str:
 class Memory:
     """Keeps what this process remembers (drops, epochs, nothing-left) true to the stores."""
 
-    def __init__(self, doors: Doors, counter: Counter):
+    def __init__(self, doors: Doors, counter: Counter, pages: PageCache):
         self.doors = doors
         self.counter = counter
+        self.pages = pages
         self.tasks: set[asyncio.Task] = set()
 
     @asynccontextmanager
@@ -180,7 +186,8 @@ class Memory:
         match message:
             case {"kind": "gap"}:
                 self.counter.forget_all()
-                self.start(self.doors.catalogue.load_if_possible())
+                self.pages.written_all()
+                self.start(self.reload())
                 self.start(self.doors.sessions.load_if_possible(self.doors.ledger))
             case {"kind": "drop", "drop": int(drop_id)}:
                 self.counter.forget(drop_id)
@@ -188,13 +195,26 @@ class Memory:
                 return  # the hub redraws once the drop has been read again
             case {"kind": "stock", "drop": int(drop_id)}:
                 self.counter.forget(drop_id)
+                self.written(drop_id)
             case {"kind": "epoch", "shopper": int(shopper_id), "epoch": int(epoch)}:
                 self.doors.sessions.raise_epoch(shopper_id, epoch)
         self.doors.hub.hear(message)
 
     async def refresh(self, drop_id: int, message: dict[str, Any]) -> None:
         await self.doors.catalogue.refresh_if_possible(drop_id)
+        self.written(drop_id)
         self.doors.hub.hear(message)
+
+    async def reload(self) -> None:
+        await self.doors.catalogue.load_if_possible()
+        self.pages.written_all()
+
+    def written(self, drop_id: int) -> None:
+        """Pages and readings of this drop are of yesterday."""
+        self.doors.scenes.forget(drop_id)
+        drop = self.doors.catalogue.by_id(drop_id)
+        if drop is not None:
+            self.pages.written(drop.slug)
 
     def start(self, work) -> None:
         task = asyncio.create_task(work)

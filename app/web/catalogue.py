@@ -3,16 +3,19 @@
 Guarantees: a known slug costs a dictionary look-up. The memory is filled at start, one drop is read again when the feed says that
 it changed, all of them after a gap of the feed and every RELOAD_SECONDS (the floor under a lost message). An unknown slug is
 looked up in the ledger once, however many ask at the same moment, and then stays unknown for UNKNOWN_SECONDS. With the ledger
-gone, what is known goes on being served as it was.
+gone, what is known goes on being served as it was. Several processes that are asked for the same unknown slug at the same moment
+put one question to the ledger between them (app/gate/shared.py).
 """
 
 import asyncio
 
+import msgspec
 import structlog
 
 from app.clock import monotonic
 from app.domain.drops import Drop
 from app.errors import LedgerUnreachable
+from app.gate import Shared
 from app.ledger import Ledger
 
 RELOAD_SECONDS = 30.0
@@ -22,13 +25,16 @@ SLUG_CHARACTERS_MAX = 64
 DROP_ID_MAX = 2**31 - 1  # the ledger's integer; an order id that a stranger made up may name a larger one
 
 log = structlog.get_logger("catalogue")
+_drop = msgspec.json.Decoder(Drop | None)
 
 
 class Catalogue:
     """One per web process."""
 
-    def __init__(self, ledger: Ledger):
+    def __init__(self, ledger: Ledger, shared: Shared | None = None):
+        """`shared` None: this process is alone."""
         self.ledger = ledger
+        self.shared = shared
         self.loaded = False
         self._by_slug: dict[str, Drop] = {}
         self._by_id: dict[int, Drop] = {}
@@ -66,7 +72,10 @@ class Catalogue:
         return await self.refresh(drop_id)
 
     async def _look_up(self, slug: str) -> Drop | None:
-        drop = await self.ledger.drop_by_slug(slug)
+        if self.shared is None:
+            drop = await self.ledger.drop_by_slug(slug)
+        else:
+            drop = _drop.decode(await self.shared.value(f"drop:{slug}", lambda: self._asked(slug)))
         if drop is None:
             if len(self._unknown) >= UNKNOWN_MAX:
                 self._unknown.clear()
@@ -74,6 +83,9 @@ class Catalogue:
         else:
             self._keep(drop)
         return drop
+
+    async def _asked(self, slug: str) -> str:
+        return msgspec.json.encode(await self.ledger.drop_by_slug(slug)).decode()
 
     async def refresh(self, drop_id: int) -> Drop | None:
         """Read one drop again."""

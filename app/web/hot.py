@@ -1,4 +1,4 @@
-"""The crowd's three addresses as raw ASGI in front of the router: buy, stock, live.
+"""The crowd's addresses as raw ASGI in front of the router: the pages (from memory), buy, stock, live.
 
 Guarantees: every answer is that of the public contract (DESIGN section 7), in the form the caller asked for (JSON, htmx fragment,
 plain form); a loser costs no SQL and one gate call at most; bad input is a 4xx that names the field and reaches neither store. A
@@ -23,6 +23,7 @@ from app.purchase.reserving import Counter
 from app.web.call import SCOPE_KEY, Call, UnsupportedMedia
 from app.web.catalogue import Catalogue
 from app.web.metrics import Metrics
+from app.web.page_cache import LIST, LIST_PATH, PageCache
 from app.web.problems import HTML_TYPE, JSON_TYPE, NO_STORE, Problem, Problems, problem_of, send_answer
 from app.web.render import Renderer
 from app.web.sayings import refusal_problem, said
@@ -54,6 +55,7 @@ class Hot:
         problems: Problems,
         order_tokens: Signer,
         metrics: Metrics,
+        pages: PageCache,
     ):
         self.inner = inner
         self.counter = counter
@@ -64,6 +66,7 @@ class Hot:
         self.problems = problems
         self.order_tokens = order_tokens
         self.metrics = metrics
+        self.pages = pages
         self.refusal_in_json = functools.lru_cache(REFUSALS_CACHED)(self._refusal_in_json)
         self.refusal_in_html = functools.lru_cache(REFUSALS_CACHED)(self._refusal_in_html)
 
@@ -78,8 +81,22 @@ class Hot:
             await self.answer(scope, send, self.buy, slug, "POST")
         elif verb == "stock":
             await self.answer(scope, send, self.stock, slug, "GET")
+        elif scope["method"] == "GET" and (path == LIST_PATH or (slug and path == PREFIX + slug)):
+            await self.page(scope, receive, send, slug or LIST)
         else:
             await self.inner(scope, receive, send)
+
+    async def page(self, scope: dict[str, Any], receive, send, slug: str) -> None:
+        """The list, or a drop's page: from memory when it is the same for everybody, else from the router."""
+        call: Call = scope[SCOPE_KEY]
+        try:
+            answer = await self.pages.answer(call, slug, scope["headers"])
+        except DoormanError as error:
+            answer = self.problems.answer(problem_of(error), call)
+        if answer is None:
+            await self.inner(scope, receive, send)
+        else:
+            await send_answer(send, *answer)
 
     async def answer(self, scope: dict[str, Any], send, door, slug: str, method: str) -> None:
         call: Call = scope[SCOPE_KEY]
@@ -123,6 +140,8 @@ class Hot:
         return go_to(call, f"/drops/{drop.slug}?said={answer.verdict}", 303)
 
     def tell_reserved(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
+        self.scenes.forget(drop.id)  # the buyer's next look must not be older than the buy
+        self.pages.written(drop.slug)
         order_url = f"/orders/{answer.order_id}"
         if call.wants_json:
             body = {"verdict": "reserved", "order": answer.order_id, "pay_by": iso(from_ms(answer.pay_by_ms))}

@@ -43,6 +43,10 @@ class Scenes:
         self._latest[drop_id] = (peek, asked_at)
         return peek
 
+    def forget(self, drop_id: int) -> None:
+        """Something was written: what was read before is no answer any more."""
+        self._latest.pop(drop_id, None)
+
     async def scene(self, drop: Drop, watching: int) -> Scene:
         """-> the drop at this moment, at most READING_SECONDS old."""
         peek, read_at = self._latest.get(drop.id, (None, float("-inf")))

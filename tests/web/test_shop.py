@@ -92,7 +92,7 @@ async def test_the_page_carries_the_hooks_and_a_fresh_key(shop):
         assert page.status_code == 200
         assert 'data-phase="open"' in page.text and 'data-left="3"' in page.text and "data-seq=" in page.text
         assert "Night &lt;lamp&gt;" in page.text and "<lamp>" not in page.text
-        assert page.headers["vary"] == "Accept, Accept-Language, HX-Request-Type, Cookie"
+        assert page.headers["vary"] == "Accept, Accept-Encoding, Accept-Language, HX-Request-Type, Cookie"
         assert page.headers["cache-control"].startswith("private")
     keys = [re.search(r'name="key" value="([^"]+)"', page.text).group(1) for page in pages]
     assert keys[0] != keys[1]
