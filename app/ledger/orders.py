@@ -45,6 +45,8 @@ class OrderRow:
     parcel: str | None  # state of the parcel (app/ledger/parcels.py), None: there is none
     tracking: str | None  # of the parcel, once it is on its way
     offered: bool  # its units were held for a place of the waitlist, not taken at the door
+    wristband: int | None = None  # of a paid order, asked by its owner: units of the drop paid for up to and with it
+    wristbands: int | None = None  # ... of so many units
 
 
 class OrdersPart(Pool):

@@ -85,6 +85,8 @@ def recorded(row: OrderRow) -> OrderView:
         can_pay=waiting and row.attempt_n is None and row.attempts_left > 0 and row.pay_by > now(),
         can_cancel=waiting and not submitted,
         moving=row.state in (OrderState.PENDING_PAYMENT, OrderState.PROCESSING),
+        wristband=row.wristband,
+        wristbands=row.wristbands,
     )
 
 

@@ -155,11 +155,18 @@ class OrderView:
     can_pay: bool
     can_cancel: bool
     moving: bool  # it will change by itself soon: poll status_url
+    wristband: int | None = None  # of a paid order: its last wristband's number in the drop
+    wristbands: int | None = None  # ... of so many
     token: str = ""  # our own word for an order that is not recorded yet; polling must carry it on
 
     @property
     def url(self) -> str:
         return f"/orders/{self.id}"
+
+    @property
+    def numbered(self) -> bool:
+        """Whether its wristbands have numbers: units that came back and were sold again are more than there are wristbands."""
+        return self.wristband is not None and self.wristband <= self.wristbands
 
     @property
     def status_url(self) -> str:

@@ -305,6 +305,23 @@ def test_a_paid_order_is_a_keepsake_with_the_millisecond(renderer):
     assert "19:44:25.412" in html and an_order().id in html and "<form" not in html
 
 
+@pytest.mark.parametrize(
+    ("wristband", "quantity", "shown"), [(7, 1, "7 of 100"), (8, 2, "7–8 of 100"), (101, 1, None), (None, 1, None)]
+)
+def test_a_keepsake_says_which_wristbands_it_is(renderer, wristband, quantity, shown):
+    order = an_order(OrderState.PAID, wristband=wristband, wristbands=100, quantity=quantity)
+    html = renderer.fragment("order_status.html", order=order, cards=CHOICES, notice=None)
+    assert (shown in html) if shown else ("data-wristband" not in html)
+
+
+def test_what_is_yours_is_green_in_the_private_fragment_only(renderer):
+    drop = a_drop(per_person=2)
+    own = mine(orders=(an_order(quantity=2),), allowed=0)
+    html = renderer.fragment("mine.html", drop=drop, scene=a_scene(drop, Phase.OPEN), mine=own)
+    assert html.count('<i class="y"></i>') == 2 and "2 wristbands, yours." in html
+    assert 'class="y"' not in renderer.fragment("scene.html", drop=drop, scene=a_scene(drop, Phase.OPEN))
+
+
 @pytest.mark.parametrize("signed_in", [True, False])
 @pytest.mark.parametrize(
     ("page", "context"),

@@ -1,8 +1,18 @@
 -- Reading orders.
 
 -- name: order_for
--- One order of its owner: "not yours" and "not there" are the same empty answer.
-SELECT * FROM order_details WHERE order_id = $1 AND shopper_id = $2;
+-- One order of its owner: "not yours" and "not there" are the same empty answer. A paid one learns its wristbands: as many units of the
+-- drop were paid for up to and with it, of as many as there are.
+SELECT order_details.*,
+       CASE WHEN state = 'PAID' THEN (
+           SELECT sum(earlier.quantity)::integer FROM orders AS earlier
+           WHERE earlier.drop_id = order_details.drop_id AND earlier.state IN ('PAID', 'REFUNDED')
+             AND (earlier.paid_at, earlier.id) <= (order_details.paid_at, order_details.order_id)
+       ) END AS wristband,
+       CASE WHEN state = 'PAID' THEN (
+           SELECT sum(stock.total)::integer FROM stock WHERE stock.drop_id = order_details.drop_id
+       ) END AS wristbands
+FROM order_details WHERE order_id = $1 AND shopper_id = $2;
 
 -- name: order_by_id
 -- One order, for workers.
