@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from app.gate import Gate
 from app.ledger import Ledger
 from app.live import Feed
+from app.mail.letters import Letters
 from app.settings import Settings
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Work:
     till: Till
     jobs: Jobs
     packer: Packer | None  # None: no warehouse is set
+    letters: Letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,14 @@ async def work(settings: Settings) -> AsyncIterator[Work]:
         jobs = _jobs(stack, settings)
         feed = await _feed(stack, settings)
         till = _till(stack, settings, ledger, await _gate(stack, settings, "jobs"), feed, jobs)
-        yield Work(settings=settings, ledger=ledger, till=till, jobs=jobs, packer=_packer(stack, settings, ledger, feed))
+        yield Work(
+            settings=settings,
+            ledger=ledger,
+            till=till,
+            jobs=jobs,
+            packer=_packer(stack, settings, ledger, feed),
+            letters=Letters(settings.public_url),
+        )
 
 
 @asynccontextmanager

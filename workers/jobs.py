@@ -39,4 +39,4 @@ async def ship(context: dict, *, order_id: str) -> str:
 
 async def deliver(context: dict) -> int:
     work: Work = context["work"]
-    return await deliver_waiting(work.ledger, work.settings.smtp_url, work.settings.mail_from)
+    return await deliver_waiting(work.ledger, work.letters, work.settings.smtp_url, work.settings.mail_from)

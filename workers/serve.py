@@ -28,7 +28,7 @@ FUNCTIONS = {
     FULFILMENT: [jobs.ship],
 }
 DEQUEUE_SECONDS = 1.0  # so that a stop is noticed
-DELIVER_EVERY_SECONDS = 5.0  # the floor under a lost "deliver" hint
+DELIVER_EVERY_SECONDS = 1.0  # the floor under a lost "deliver" hint, and how soon "your turn" leaves the house
 RESULT_SECONDS = 0.1  # for saq to note the result of a job that has just ended
 LOOP_PAUSE_SECONDS = 1.0  # before a loop that failed unexpectedly starts again
 

@@ -1,5 +1,5 @@
-"""The ledger's half of the books (DESIGN section 4): `sold = Σ movements = offered + held + processing + paid + withdrawn ≤ total`, per
-variant.
+"""The ledger's half of the books (DESIGN section 4): `sold = Σ movements = offered + held + processing + paid + withdrawn ≤ total`,
+per variant.
 
 The gate's half is added by purchase. What the ledger can find wrong about itself stands in `findings`, in sentences.
 """
@@ -64,8 +64,8 @@ class BooksPart(Pool):
             rejects = await ask.value("books_rejects", drop_id)
         variants = tuple(
             VariantBooks(
-                row["variant_id"], row["total"], row["sold"], row["offered"], row["held"], row["processing"], row["paid"], row["withdrawn"],
-                row["returning_units"], row["movements_sum"],
+                row["variant_id"], row["total"], row["sold"], row["offered"], row["held"], row["processing"], row["paid"],
+                row["withdrawn"], row["returning_units"], row["movements_sum"],
             )
             for row in rows
         )  # fmt: skip

@@ -70,8 +70,8 @@ def decide(
     """-> one decision an entry, in journal order; each sees what the ones before it took.
 
     `known`: recorded order ids · `units_left`: unsold units per variant · `live_units`: units in live orders per buyer ·
-    `taken_keys`: (buyer, key) of every non-REFUSED order · `per_person`: the drop's limit in units · `waiting`: those of the entries'
-    places that still wait.
+    `taken_keys`: (buyer, key) of every non-REFUSED order · `per_person`: the drop's limit in units · `waiting`: those of the
+    entries' places that still wait.
     """
     seen, left, live, taken, waiting = set(known), dict(units_left), dict(live_units), set(taken_keys), set(waiting)
     decisions = []

@@ -1,9 +1,10 @@
 """The outbox: a message is written in the transaction of the change it reports and delivered by a worker later.
 
-At most one message per (kind, subject). Most are no more than that, a kind and what it is about: the mail is written when it is sent,
-by app/mail/letters.py, from what the ledger says then. A worker that dies before it hands a mail over leaves the message due again
-after `CLAIM_SECONDS`; one that dies while it does leaves a doubt, and so does a mail server that takes a mail and says nothing. A
-message in doubt is sent once more under the same Message-ID, and a second doubt ends it: never lost unseen, never sent three times.
+At most one message per (kind, subject). Most are no more than that, a kind and what it is about: the mail is written when it is
+sent, by app/mail/letters.py, from what the ledger says then. A worker that dies before it hands a mail over leaves the message due
+again after `CLAIM_SECONDS`; one that dies while it does leaves a doubt, and so does a mail server that takes a mail and says
+nothing. A message in doubt is sent once more under the same Message-ID, and a second doubt ends it: never lost unseen, never sent
+three times.
 """
 
 import json

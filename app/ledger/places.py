@@ -1,8 +1,8 @@
 """The waitlist: places of a drop's variants in the order of joining.
 
-Guarantees: a person has one place per variant at most. Nobody ever comes in before somebody who has a place already, so that how many
-are ahead only falls. A place is never granted here: the gate offers units in somebody's name, the recorder writes that as an order and
-ends the waiting in the same transaction, and whoever has left the list meanwhile is offered nothing (PROTOCOL section 3).
+Guarantees: a person has one place per variant at most. Nobody ever comes in before somebody who has a place already, so that how
+many are ahead only falls. A place is never granted here: the gate offers units in somebody's name, the recorder writes that as an
+order and ends the waiting in the same transaction, and whoever has left the list meanwhile is offered nothing (PROTOCOL section 3).
 """
 
 from collections.abc import Iterable, Sequence
@@ -116,7 +116,7 @@ class PlacesPart(Pool):
 async def end_offers(ask: Asker, order_ids: Iterable[UUID], kind: str) -> None:
     """These orders were given back, in the caller's transaction: offers among them have lapsed, and everybody is told.
 
-    `kind`: what became of the orders, as their history says it. Who gives a unit back by hand knows it; a seller who cancels tells all.
+    `kind`: what became of the orders, as their history says it. Who gives a unit back by hand knows it already.
     """
     order_ids = list(order_ids)
     await ask.count("places_lapsed", order_ids)

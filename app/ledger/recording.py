@@ -1,9 +1,9 @@
 """Recording: a batch of the gate's journal becomes orders, in one transaction and a handful of round trips.
 
 Guarantees: whatever the gate granted, no more units than the drop released are in live orders, nobody holds more than the limit,
-one key is one order, and a place of the waitlist is offered units once and only while it waits. The drop's stock rows are locked before anything is read, so batches of one drop follow one another. Recording
-the same entries again, here or in another recorder at the same moment, changes nothing. The recorder dies: nothing of the batch
-exists, or all.
+one key is one order, and a place of the waitlist is offered units once and only while it waits. The drop's stock rows are locked
+before anything is read, so batches of one drop follow one another. Recording the same entries again, here or in another recorder at
+the same moment, changes nothing. The recorder dies: nothing of the batch exists, or all.
 """
 
 import asyncio

@@ -101,7 +101,10 @@ class ReturnsPart(Pool):
 
 
 async def return_units(ask: Asker, orders: Iterable[asyncpg.Record], kind: str, by: str) -> None:
-    """Put the units of orders of one drop back, in the transaction that ended them, and tell their owners. Rows: id, drop_id, variant_id, quantity."""
+    """Put the units of orders of one drop back, in the transaction that ended them, and tell their owners.
+
+    Rows: id, drop_id, variant_id, quantity.
+    """
     orders = list(orders)
     columns = ([row[name] for row in orders] for name in ("id", "variant_id", "quantity"))
     await ask.count("return_units", orders[0]["drop_id"], *columns, kind, by)

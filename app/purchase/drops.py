@@ -85,7 +85,7 @@ async def add_units(office: Office, slug: str, variant_name: str | None, units: 
 
 
 async def confirm_adjustments(ledger: Ledger, gate: Gate, feed: Feed, drop_id: int) -> None:
-    """Bring unconfirmed adjustments of a drop to the gate, each once per id, until it confirms. Who waits for the units gets them."""
+    """Bring unconfirmed adjustments of a drop to the gate, each once per id, until it confirms; who waits gets the units."""
     for adjustment in await ledger.unconfirmed_adjustments(drop_id):
         heirs = await heirs_of_variant(ledger, gate, drop_id, adjustment.variant_id) if adjustment.units > 0 else ()
         verdict = await gate.adjust(drop_id, adjustment.id, adjustment.variant_id, adjustment.units, heirs)

@@ -1,7 +1,7 @@
 """The waitlist: joining, leaving, and who is next.
 
-Guarantees: a place is given by the ledger alone, in the order in which joins reach it; whoever waits is never overtaken. A crowd that
-joins at once goes to the ledger together, one transaction for all of a process's that came meanwhile, so that it occupies one
+Guarantees: a place is given by the ledger alone, in the order in which joins reach it; whoever waits is never overtaken. A crowd
+that joins at once goes to the ledger together, one transaction for all of a process's that came meanwhile, so that it occupies one
 connection of the pages' pool and no page waits behind it. Units are never granted here: heirs are candidates for the gate, which
 serves the first who may have them, each place once (PROTOCOL section 3).
 
@@ -122,7 +122,7 @@ def _heir(drop_id: int, place: NextInLine) -> Heir:
 
 
 async def offer_public_stock(ledger: Ledger, gate: Gate, feed: Feed, drop_id: int, variant_id: int) -> int:
-    """Units in public stock while places wait (a gate that was mended, a place too large until now) -> how many places were served."""
+    """Units in public stock while places wait (after a mend; a place too large until now) -> how many places were served."""
     served = 0
     while True:
         heirs = await heirs_of_variant(ledger, gate, drop_id, variant_id)

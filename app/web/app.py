@@ -21,7 +21,9 @@ from litestar.di import Provide
 from app import wiring
 from app.gate import Limiter, Shared
 from app.live import Hub
+from app.mail.letters import Letters
 from app.purchase.reserving import Counter
+from app.purchase.waiting import Lists
 from app.web import account, dev, health, orders, pictures, shop, webhooks
 from app.web.call import SCOPE_KEY, Call
 from app.web.catalogue import Catalogue
@@ -35,6 +37,7 @@ from app.web.problems import Problem, Problems, problem_of
 from app.web.render import Renderer
 from app.web.scenes import Scenes
 from app.web.session import Sessions
+from app.web.share_picture import SharePictures
 from app.web.signing import Signer, derive
 
 ORDER_TOKEN_SECONDS = 24 * 3600
@@ -62,6 +65,8 @@ ROUTES = [
     health.ready,
     health.metrics,
     pictures.show_picture,
+    pictures.show_rendition,
+    pictures.show_share_picture,
     pictures.show_file,
 ]
 DEVELOPMENT_ROUTES = [dev.show_mail]
@@ -70,7 +75,8 @@ DEVELOPMENT_ROUTES = [dev.show_mail]
 def create_app(parts: wiring.Web) -> Guard:
     """-> the ASGI application over a web process's parts (`wiring.web`)."""
     settings = parts.settings
-    renderer = Renderer(development=not settings.production)
+    renderer = Renderer(development=not settings.production, public_url=settings.public_url)
+    kept_pictures = Pictures(parts.ledger)
     problems = Problems(renderer)
     sessions = Sessions(settings)
     counter = Counter(parts.crowd, settings.buy_limit)
@@ -97,7 +103,10 @@ def create_app(parts: wiring.Web) -> Guard:
         renderer=renderer,
         sessions=sessions,
         metrics=metrics,
-        pictures=Pictures(parts.ledger),
+        pictures=kept_pictures,
+        share_pictures=SharePictures(kept_pictures),
+        letters=Letters(settings.public_url),
+        lists=Lists(parts.ledger, parts.feed),
         order_tokens=order_tokens,
         asked_tokens=Signer(settings.secret, "asked", seconds_valid=account.CODE_SECONDS),
         code_key=derive(settings.secret, "code"),

@@ -17,7 +17,9 @@ from app.gate import Gate
 from app.jobs import Jobs
 from app.ledger import Ledger
 from app.live import Feed, Hub
+from app.mail.letters import Letters
 from app.purchase.paying import Till
+from app.purchase.waiting import Lists
 from app.settings import Settings
 from app.web.call import Call
 from app.web.catalogue import Catalogue
@@ -25,6 +27,7 @@ from app.web.metrics import Metrics
 from app.web.picture_memory import Pictures
 from app.web.render import Renderer
 from app.web.scenes import Scenes
+from app.web.share_picture import SharePictures
 from app.web.session import Session, Sessions
 from app.web.signing import Signer
 
@@ -53,6 +56,9 @@ class Doors:
     sessions: Sessions
     metrics: Metrics
     pictures: Pictures
+    share_pictures: SharePictures
+    letters: Letters
+    lists: Lists
     order_tokens: Signer  # [order id, shopper id, drop id, ms of the reservation]: carried by the redirect after a buy
     asked_tokens: Signer  # [code id, email as written, next]: held by the browser that asked for a sign-in code
     code_key: bytes

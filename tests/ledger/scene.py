@@ -39,7 +39,7 @@ class Scene:
         self, buyer: int, *, variant: int = 0, quantity: int = 1, key: str | None = None, order_id: UUID | None = None,
         place_id: int | None = None,
     ) -> Entry:  # fmt: skip
-        """A journal entry of the scene's drop. `variant`: its place in the drop's list; `place_id`: it is an offer to this place."""
+        """A journal entry of the scene's drop. `variant`: where it stands in the drop; `place_id`: an offer to this place."""
         key = f"place:{place_id}" if place_id is not None else key
         variant_id, now = self.drop.variants[variant].id, datetime.now(UTC)
         return Entry(

@@ -81,7 +81,7 @@ async def test_a_drop_that_is_over_takes_nobody(scene, over):
 
 async def test_leaving_moves_everybody_behind_up_and_the_number_is_never_given_out_again(scene):
     ada, bob, eve = await scene.ledger.mint_shoppers(3)
-    first, second = await scene.joins(ada), await scene.joins(bob)
+    first, _ = await scene.joins(ada), await scene.joins(bob)
     assert await scene.ledger.leave_list(scene.drop.id, first.variant_id, ada)
     assert not await scene.ledger.leave_list(scene.drop.id, first.variant_id, ada)
     (now,) = await scene.ledger.places_of(scene.drop.id, bob)

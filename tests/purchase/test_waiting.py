@@ -1,4 +1,4 @@
-"""Second chances: who is next gets the unit that comes back, in order, exactly once, and nobody is called for what cannot be had."""
+"""Second chances: who is next gets the unit that comes back, in order, exactly once; nobody is called for what cannot be had."""
 
 import asyncio
 from datetime import timedelta
@@ -273,8 +273,9 @@ async def test_a_hold_that_ends_soon_is_told_once_and_a_short_one_never(shop):
     soon, paying, later = [await shop.holds(drop, await shop.shopper()) for _ in range(3)]
     await shop.holds(short, await shop.shopper())
     await shop.till(ListQueue()).submit(paying, (await shop.ledger.order(paying)).shopper_id, "pm_card_visa")
-    await shop.sql("UPDATE orders SET deadline = now() + interval '100 s', reserved_at = now() - interval '500 s' WHERE id = ANY($1)",
-                   [soon, paying])  # fmt: skip
+    for order in (soon, paying):
+        await shop.sql("UPDATE orders SET deadline = now() + interval '100 s' WHERE id = $1", order)
+        await shop.sql("UPDATE orders SET reserved_at = now() - interval '500 s' WHERE id = $1", order)
     for _ in range(2):
         await shop.sweeper()._warn()
     assert await shop.mails("expires_soon") == [(await shop.ledger.order(soon)).email]

@@ -1,0 +1,133 @@
+"""Mails in words: a message of the outbox becomes a subject, a plain text and an HTML body, in its reader's language.
+
+One template per kind (templates/mail/KIND.html) holds its sentences once, in three blocks: `subject`, `title` and `body`. Both
+bodies are made of it: `p(sentence)` and `button(label, url)` draw a paragraph and a link in the one or the other, `_layout.html`
+and `_layout.txt` put the shop around them. What a template may say: the columns of the ledger's view `letters`, the message's own
+data, `what` (the piece with its variant and number), `order_url`, `drop_url` and `shop_url`.
+
+Guarantees: a mail says what the ledger says now; links start with the public address, never with a request's; a subject is one
+line; everything in the HTML is escaped. A message that was written already is taken as it is.
+"""
+
+import textwrap
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from app import languages
+
+TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "mail"
+TEXT_CHARACTERS = 76  # of a line of plain text
+STANDARD = ("", "Standard")  # variants of a drop that has only one and did not name it
+
+
+class Letter(NamedTuple):
+    subject: str
+    text: str
+    html: str
+
+
+class Unwritten(Protocol):
+    """A message of the outbox. `subject`, `body_text`, `body_html` None: to be written from `facts`."""
+
+    kind: str
+    order_id: UUID | None
+    language: str
+    subject: str | None
+    body_text: str | None
+    body_html: str | None
+    facts: Mapping[str, object]
+
+
+class Letters:
+    """Writes the mails of one installation."""
+
+    def __init__(self, public_url: str, templates: Path = TEMPLATES):
+        self._public_url = public_url
+        self._html = _environment(templates, autoescape=True, p=_html_paragraph, button=_html_button)
+        self._text = _environment(templates, autoescape=False, p=_text_paragraph, button=_text_button)
+
+    def write(self, message: Unwritten) -> Letter:
+        """-> the mail; jinja2.TemplateError for a kind nobody has words for."""
+        if message.subject is not None:
+            return Letter(message.subject, message.body_text, message.body_html)
+        with languages.speaking(languages.language_named(message.language) or languages.ENGLISH):
+            facts = self._facts(message)
+            subject = " ".join(_block(self._text, message.kind, "subject", facts).split())
+            text = self._drawn(self._text, "_layout.txt", message.kind, subject, facts)
+            html = self._drawn(self._html, "_layout.html", message.kind, subject, facts)
+        return Letter(subject, text, html)
+
+    def _facts(self, message: Unwritten) -> dict[str, object]:
+        facts = dict(message.facts)
+        drop_url = f"{self._public_url}/drops/{facts['drop_slug']}"
+        return facts | {
+            "what": _what(facts),
+            "order_id": message.order_id,
+            "shop_url": self._public_url,
+            "drop_url": drop_url,
+            "order_url": f"{self._public_url}/orders/{message.order_id}" if message.order_id else drop_url,
+        }
+
+    def _drawn(self, environment: Environment, layout: str, kind: str, subject: str, facts: Mapping[str, object]) -> str:
+        title = _block(environment, kind, "title", facts).strip()
+        body = _block(environment, kind, "body", facts).strip()
+        if environment.autoescape:
+            title, body = Markup(title), Markup(body)  # escaped by their own template
+        return environment.get_template(layout).render(facts, subject=subject, title=title, body=body)
+
+
+def _environment(templates: Path, *, autoescape: bool, p: Callable[[str], str], button: Callable[[str, str], str]) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=autoescape,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
+    )
+    environment.install_gettext_callables(languages._, languages.ngettext, newstyle=True)
+    environment.globals.update(
+        p=p, button=button, money=languages.money, when=languages.when, clock=_clock, language=languages.spoken
+    )
+    return environment
+
+
+def _block(environment: Environment, kind: str, block: str, facts: Mapping[str, object]) -> str:
+    template = environment.get_template(f"{kind}.html")
+    return "".join(template.blocks[block](template.new_context(dict(facts))))
+
+
+def _clock(moment: datetime) -> str:
+    return f"{moment:%H:%M} UTC"
+
+
+def _what(facts: Mapping[str, object]) -> str:
+    """-> 'Night lamp, Brass × 2'."""
+    title, variant, quantity = (facts[name] for name in ("drop_title", "variant", "quantity"))
+    named = title if variant in (*STANDARD, title) else f"{title}, {variant}"
+    return f"{named} × {quantity}" if quantity > 1 else named
+
+
+def _text_paragraph(sentence: str) -> str:
+    return textwrap.fill(" ".join(str(sentence).split()), TEXT_CHARACTERS, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def _text_button(label: str, url: str) -> str:
+    return f"{label}:\n{url}\n"
+
+
+def _html_paragraph(sentence: str) -> Markup:
+    return Markup('<p style="margin:0 0 16px">{}</p>').format(sentence)
+
+
+def _html_button(label: str, url: str) -> Markup:
+    return Markup(
+        '<p style="margin:24px 0"><a href="{}" style="display:inline-block;padding:14px 22px;border-radius:10px;background:#1f1a14;'
+        'color:#fdf9f0;font-weight:600;text-decoration:none">{}</a></p>'
+    ).format(url, label)

@@ -1,0 +1,69 @@
+"""Every kind of mail has words, as text and as HTML, with a link that leads to where its reader must go."""
+
+import re
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from uuid import uuid4
+
+import pytest
+
+from app.mail.letters import TEMPLATES, Letters
+
+KINDS = sorted(path.stem for path in TEMPLATES.glob("[a-z]*.html"))
+LETTERS = Letters("https://shop.example")
+PAY = {"hold", "declined", "expires_soon", "your_turn"}
+
+
+def message(kind, *, order=True, language="en", **facts):
+    facts = {
+        "drop_slug": "night-lamp", "drop_title": "Night <b>lamp</b>\nNo 4", "shop_name": "Atelier & Co", "variant": "Brass",
+        "quantity": 2, "amount_minor": 9800, "currency": "EUR", "pay_by": datetime(2026, 11, 30, 20, 0, tzinfo=UTC),
+        "attempts_left": 2, "order_reason": None, "charged": False, "closes_at": None, "offer_seconds": 600.0, "waitlist": "offers",
+        "place_number": 7, **facts,
+    }  # fmt: skip
+    return SimpleNamespace(
+        kind=kind, order_id=uuid4() if order else None, language=language, subject=None, body_text=None, body_html=None, facts=facts
+    )
+
+
+def test_the_kinds_of_the_outbox_all_have_words():
+    from pathlib import Path
+
+    sources = "".join(path.read_text() for path in Path("app/ledger").rglob("*") if path.suffix in (".py", ".sql"))
+    told = set(re.findall(r'tell\(ask, [^,]+, "(\w+)"', sources)) | set(re.findall(r'offer="(\w+)"', sources))
+    told |= {"hold", "your_turn", "refused", "waitlist_joined", "waitlist_closed", "drop_cancelled", "units_back", "expires_soon"}
+    assert set(KINDS) == told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mail_is_one_line_of_subject_and_the_same_words_twice(kind):
+    letter = LETTERS.write(message(kind))
+    assert letter.subject and "\n" not in letter.subject
+    assert letter.html.startswith("<!doctype html>") and "<b>lamp</b>" not in letter.html
+    assert "Atelier &amp; Co" in letter.html and "Atelier & Co" in letter.text
+    assert "{{" not in letter.text and "None" not in letter.text
+    link = re.search(r"https://\S+/(orders|drops)/\S+|https://shop.example", letter.text)[0]
+    assert f'href="{link}"' in letter.html
+
+
+@pytest.mark.parametrize("kind", sorted(PAY))
+def test_a_mail_about_a_hold_says_until_when_and_leads_straight_to_paying(kind):
+    told = message(kind)
+    letter = LETTERS.write(told)
+    assert f"https://shop.example/orders/{told.order_id}" in letter.text
+    assert "20:00 UTC" in " ".join(letter.text.split())
+
+
+def test_the_mail_of_a_place_leads_to_the_drop():
+    assert "https://shop.example/drops/night-lamp" in LETTERS.write(message("waitlist_joined", order=False)).text
+
+
+def test_money_that_was_taken_is_said_to_come_back():
+    assert "goes back" in LETTERS.write(message("expired", charged=True)).text
+    assert "not charged" in LETTERS.write(message("expired")).text
+
+
+def test_a_message_that_is_written_already_is_taken_as_it_is():
+    stored = message("sign_in_code")
+    stored.subject, stored.body_text, stored.body_html = "s", "t", "<p>h</p>"
+    assert LETTERS.write(stored) == ("s", "t", "<p>h</p>")
