@@ -22,6 +22,7 @@ from app.domain.drops import Drop
 from app.domain.orders import OrderState
 from app.domain.verdicts import Verdict
 from app.ledger import NewDrop
+from app.pictures import renditions
 from app.purchase.drops import Office, create_drop
 from app.purchase.reserving import Counter
 
@@ -110,6 +111,8 @@ async def hang(office: Office, name: str) -> str:
     picture = await asyncio.to_thread((PICTURES / f"{name}.webp").read_bytes)
     content_hash = hashlib.sha256(picture).hexdigest()
     await office.ledger.put_picture(content_hash, "image/webp", PICTURE_WIDTH, PICTURE_HEIGHT, picture)
+    for made in await asyncio.to_thread(renditions, picture):
+        await office.ledger.put_rendition(content_hash, made.width, made.media_type, made.height, made.bytes)
     return content_hash
 
 

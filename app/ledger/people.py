@@ -29,7 +29,7 @@ class Shopper:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    hash: str  # hex SHA-256 of the bytes
+    hash: str  # hex SHA-256 of the bytes; of a rendition: the original's
     media_type: str
     width: int
     height: int
@@ -84,4 +84,12 @@ class PeoplePart(Pool):
 
     async def picture(self, hash: str) -> Picture | None:
         row = await self._row("picture", hash) if HASH.fullmatch(hash) else None
+        return Picture(**row) if row else None
+
+    async def put_rendition(self, hash: str, width: int, media_type: str, height: int, bytes: bytes) -> bool:
+        """Keep the picture `hash` in one width and format (app/pictures.py) -> whether it was new."""
+        return await self._count("put_rendition", hash, width, media_type, height, bytes) == 1
+
+    async def rendition(self, hash: str, width: int, media_type: str) -> Picture | None:
+        row = await self._row("rendition", hash, width, media_type) if HASH.fullmatch(hash) else None
         return Picture(**row) if row else None

@@ -27,8 +27,8 @@ from app.web.metrics import Metrics
 from app.web.picture_memory import Pictures
 from app.web.render import Renderer
 from app.web.scenes import Scenes
-from app.web.share_picture import SharePictures
 from app.web.session import Session, Sessions
+from app.web.share_picture import SharePictures
 from app.web.signing import Signer
 
 PRIVATE = {"cache-control": "private, no-cache", "vary": "Accept, Accept-Language, HX-Request-Type, Cookie"}

@@ -1,4 +1,5 @@
-"""Bytes that never change under their address: pictures from the ledger by content hash, our own files by hashed query.
+"""Bytes that never change under their address: pictures from the ledger by content hash, width and format, the picture beside a
+shared link by a hash of what it shows, our own files by hashed query.
 
 A file's name that is not a plain path below `static/` is not there.
 """
@@ -10,6 +11,8 @@ from litestar import Response, get
 from litestar.params import FromPath
 
 from app.errors import NotFound
+from app.pictures import NAMES
+from app.web import share_picture
 from app.web.doors import TheseDoors, ThisCall
 from app.web.render import STATIC
 
@@ -24,6 +27,28 @@ async def show_picture(hash: FromPath[str], doors: TheseDoors) -> Response:
     if picture is None:
         raise NotFound(hash)
     return Response(picture.bytes, media_type=picture.media_type, headers={"cache-control": FOR_EVER, "etag": f'"{hash[:16]}"'})
+
+
+@get("/pictures/{hash:str}/{name:str}")
+async def show_rendition(hash: FromPath[str], name: FromPath[str], doors: TheseDoors) -> Response:
+    """The picture as '800.avif' and the like; the original where that was never made, and then not for ever."""
+    if name not in NAMES:
+        raise NotFound(name)
+    picture, cache = await doors.pictures.rendition(hash, *NAMES[name]), FOR_EVER
+    if picture is None:
+        picture, cache = await doors.pictures.get(hash), A_MINUTE
+    if picture is None:
+        raise NotFound(hash)
+    return Response(picture.bytes, media_type=picture.media_type, headers={"cache-control": cache})
+
+
+@get("/drops/{slug:str}/share.jpg")
+async def show_share_picture(slug: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
+    drop = await doors.catalogue.find(slug)
+    if drop is None:
+        raise NotFound(slug)
+    cache = FOR_EVER if call.query("v") == share_picture.tag(drop) else A_MINUTE
+    return Response(await doors.share_pictures.get(drop), media_type="image/jpeg", headers={"cache-control": cache})
 
 
 @get("/static/{name:path}", sync_to_thread=True)

@@ -12,7 +12,8 @@ Everywhere (globals; also inside imported macros)
     money(amount_minor, currency) -> '€49.00'          iso(moment) -> '2026-11-30T20:00:00.000Z' (for <time datetime> and data-*)
     when(moment) -> '30 Nov 2026, 20:00 UTC'           clock(moment) -> '20:00:00' UTC
     day(moment) -> '30 Nov 2026'                       count(n) -> '18,904'; all of these in the language of the request
-    static(name) -> '/static/app.css?v=1a2b3c4d5e6f'   picture(drop) -> '/pictures/<hash>' or '' without a picture
+    static(name) -> '/static/app.css?v=1a2b3c4d5e6f'   picture(drop, suffix) -> its address, or the srcset of one format
+    share_picture(drop) -> address of the picture beside a shared link, public_url -> 'https://shop.example' (for that alone)
     development -> bool                                now -> datetime, UTC
     _(text, **values) and ngettext(one, many, n): every sentence goes through them (app/languages.py)
     language() -> Language: tag, name, direction       languages -> those that a reader may choose
@@ -60,6 +61,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from app import clock, languages
 from app.clock import iso
 from app.domain.drops import Drop, Phase
+from app.pictures import FALLBACK_WIDTH, WIDTHS
+from app.web.share_picture import address as share_address
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "templates"
@@ -201,8 +204,13 @@ def clock_time(moment: datetime) -> str:
     return f"{moment:%H:%M:%S}"
 
 
-def picture(drop: Drop) -> str:
-    return f"/pictures/{drop.picture}" if drop.picture else ""
+def picture(drop: Drop, suffix: str = "jpg") -> str:
+    """-> the address of the drop's picture as JPEG, or for another suffix the `srcset` of its widths; "" without a picture."""
+    if not drop.picture:
+        return ""
+    if suffix == "jpg":
+        return f"/pictures/{drop.picture}/{FALLBACK_WIDTH}.jpg"
+    return ", ".join(f"/pictures/{drop.picture}/{width}.{suffix} {width}w" for width in WIDTHS)
 
 
 @functools.cache
@@ -217,7 +225,7 @@ def static(name: str) -> str:
 class Renderer:
     """Draws templates. `development` shows what production must not link to."""
 
-    def __init__(self, *, development: bool, templates: Path = TEMPLATES, shop_name: str = "Doorman"):
+    def __init__(self, *, development: bool, templates: Path = TEMPLATES, shop_name: str = "Doorman", public_url: str = ""):
         self.environment = Environment(
             loader=FileSystemLoader(templates),
             autoescape=True,
@@ -239,6 +247,8 @@ class Renderer:
             iso=iso,
             static=static,
             picture=picture,
+            share_picture=share_address,
+            public_url=public_url,
             development=development,
             shop_name=shop_name,
         )

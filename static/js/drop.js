@@ -66,9 +66,12 @@ function tellCount() {
   announce(fill(main.querySelector("[data-announcer]").dataset.wordsLeft, scene().dataset.left));
 }
 
-/* What the scene says, carried to the form beside it. */
+/* What the scene says, carried to the form beside it and to the tab's icon. */
 function arrange() {
   localTimes(main);
+  const icon = document.querySelector("link[data-icons]");
+  const drawn = icon.dataset[scene().querySelector(".scene__state").dataset.tone];
+  if (icon.getAttribute("href") !== drawn) icon.href = drawn;
   for (const variant of scene().querySelectorAll("[data-variant]")) {
     const choice = main.querySelector(`[data-choice="${variant.dataset.variant}"]`);
     if (!choice) continue;

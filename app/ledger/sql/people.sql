@@ -53,3 +53,12 @@ INSERT INTO pictures (hash, media_type, width, height, bytes) VALUES ($1, $2, $3
 -- name: picture
 -- One picture.
 SELECT hash, media_type, width, height, bytes FROM pictures WHERE hash = $1;
+
+-- name: put_rendition
+-- Keep a picture in one width and format; it is made once.
+INSERT INTO renditions (picture, width, media_type, height, bytes) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (picture, width, media_type) DO NOTHING;
+
+-- name: rendition
+-- One picture in one width and format.
+SELECT picture AS hash, media_type, width, height, bytes FROM renditions WHERE picture = $1 AND width = $2 AND media_type = $3;
