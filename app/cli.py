@@ -103,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--hold", type=_hold, default=600.0, metavar="SECONDS", help="time to pay (%(default)g)")
     one.add_argument("--attempts", type=_whole(1), default=3, metavar="N", help="payment attempts (%(default)s)")
     one.add_argument("--description", default="")
+    one.add_argument("--ships", action="store_true", help="ask where it goes before paying")
     one.add_argument("--shop", metavar="N", help="number or name of the shop (the first one)")
     for verb in DOORS:
         one = _add(drops, verb, DOOR_HELP[verb], _drop_door)
@@ -267,6 +268,7 @@ def _drop_create(arguments) -> None:
                 opens_at=arguments.opens_at,
                 variants=variants,
                 description=arguments.description,
+                ships=arguments.ships,
                 closes_at=arguments.closes_at,
                 per_person=arguments.per_person,
                 hold_seconds=arguments.hold,

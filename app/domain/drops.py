@@ -70,6 +70,7 @@ class Drop:
     variants: tuple[Variant, ...]
     offer_seconds: float = 600.0  # how long a unit is held for the person whose turn it is
     waitlist: Waitlist = Waitlist.OFFERS
+    ships: bool = False  # an address is asked for before paying
 
     @property
     def waiting(self) -> int:

@@ -1,3 +1,4 @@
+from app.ledger.accounts import InTheWay, KeptAddress
 from app.ledger.attention import Attention, CancelledHold, Cancelling
 from app.ledger.books import LedgerBooks, VariantBooks
 from app.ledger.claims import Claimed
@@ -33,6 +34,8 @@ __all__ = [
     "Entry",
     "Event",
     "History",
+    "InTheWay",
+    "KeptAddress",
     "Ledger",
     "Joined",
     "LedgerBooks",

@@ -48,6 +48,7 @@ class NewDrop:
     picture: str | None = None
     offer_seconds: float = 600.0
     waitlist: Waitlist = Waitlist.OFFERS
+    ships: bool = False  # ask where it goes before paying
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class DropsPart(Pool):
                 drop_id = await ask.value(
                     "add_drop", new.shop_id, new.slug, new.title, new.description, new.price_minor, new.currency, new.opens_at,
                     new.closes_at, new.per_person, new.hold_seconds, new.payment_attempts, new.clock_offset_ms, new.picture,
-                    new.offer_seconds, Waitlist(new.waitlist).value,
+                    new.offer_seconds, Waitlist(new.waitlist).value, new.ships,
                 )  # fmt: skip
                 if drop_id is None:
                     raise BadInput(f"there is already a drop named {new.slug}", field="slug")
@@ -201,6 +202,7 @@ def drop_from(row) -> Drop | None:
         ),
         offer_seconds=row["offer_seconds"],
         waitlist=Waitlist(row["waitlist"]),
+        ships=row["ships"],
     )
 
 

@@ -8,6 +8,7 @@ holds when it commits. No transaction spans a call to the outside.
 Postgres gone: every method raises LedgerUnreachable.
 """
 
+from app.ledger.accounts import AccountsPart
 from app.ledger.attention import AttentionPart
 from app.ledger.books import BooksPart
 from app.ledger.drops import DropsPart
@@ -28,6 +29,7 @@ from app.ledger.returns import ReturnsPart
 class Ledger(
     DropsPart,
     PeoplePart,
+    AccountsPart,
     RecordingPart,
     PlacesPart,
     OrdersPart,

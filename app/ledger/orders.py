@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from app.domain.addresses import Address
 from app.domain.orders import AttemptState, MoneyState, OrderState
+from app.ledger.accounts import address_of
 from app.ledger.events import Event, event_from
 from app.ledger.pool import Pool
 
@@ -45,6 +47,10 @@ class OrderRow:
     parcel: str | None  # state of the parcel (app/ledger/parcels.py), None: there is none
     tracking: str | None  # of the parcel, once it is on its way
     offered: bool  # its units were held for a place of the waitlist, not taken at the door
+    ships: bool  # an address is asked for before paying
+    address: Address | None  # where it goes, as it was when given
+    shop_name: str
+    contact: str | None  # whom to ask about it: the shop's mail address
     wristband: int | None = None  # of a paid order, asked by its owner: units of the drop paid for up to and with it
     wristbands: int | None = None  # ... of so many units
 
@@ -75,5 +81,6 @@ def order_from(row) -> OrderRow | None:
         "leaving": row["leaving"] and OrderState(row["leaving"]),
         "payment": MoneyState(row["payment"]),
         "attempt_state": row["attempt_state"] and AttemptState(row["attempt_state"]),
+        "address": address_of(row["address"]),
     }
     return OrderRow(**(dict(row) | words))
