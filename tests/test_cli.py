@@ -1,3 +1,4 @@
+import asyncio
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import urllib.request
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from app import cli
@@ -92,6 +94,44 @@ def test_the_doors_and_the_units_of_a_drop(doorman, shop):
         assert json.loads(answer(doorman("drop", verb, "coat"))) == {"slug": "coat", "door": door}
     assert "coat" in refusal(doorman("drop", "resume", "coat")), "cancelled is final"
     assert refusal(doorman("drop", "pause", "nope")) == "doorman: there is no drop named nope\n"
+
+
+def test_a_drop_is_cancelled_and_its_money_waited_for(doorman, shop):
+    answer(doorman(*DROP, "--slug", "coat", "--quantity", "10", "--opens-at", "now"))
+    done = json.loads(answer(doorman("drop", "cancel", "coat", "--wait")))
+    assert done == {
+        "slug": "coat", "door": "cancelled", "orders": 0, "open": 0, "to_refund": 0, "refunded": 0, "needs_attention": 0,
+    }  # fmt: skip
+
+
+def test_what_needs_attention_and_what_may_be_done_about_an_order(doorman, shop):
+    nobody = "00000001-0000-8000-8000-000000000000"
+    assert json.loads(answer(doorman("attention", "--json"))) == {"attention": []}
+    assert answer(doorman("attention")) == ""
+    for verb in (("order", "history", nobody), ("order", "refund", nobody)):
+        assert refusal(doorman(*verb)) == f"doorman: there is no order {nobody}\n"
+    for verb, word in (("ask-again", "asked"), ("give-back", "given_back"), ("looked-at", "looked_at")):
+        done = doorman("order", verb, nobody)
+        assert (done.returncode, json.loads(done.stdout)) == (1, {"order": nobody, word: False})
+    assert "DOORMAN_WAREHOUSE_URL" in refusal(doorman("parcel", "resubmit", nobody))
+    assert "no parcel" in refusal(doorman("parcel", "resubmit", nobody, DOORMAN_WAREHOUSE_URL="http://127.0.0.1:9"))
+    assert "order number" in refusal(doorman("order", "refund", "coat"))
+
+
+def test_the_history_is_proven_or_the_forged_drop_is_named(doorman, shop, database_url):
+    made = json.loads(answer(doorman(*DROP, "--slug", "coat", "--quantity", "10", "--opens-at", "now")))
+    proof = json.loads(answer(doorman("books", "--verify-log")))
+    assert (proof["events"], proof["proven"], proof["broken"]) == (1, True, [])
+
+    async def forge():
+        connection = await asyncpg.connect(database_url)
+        await connection.execute("SET session_replication_role = replica")
+        await connection.execute("UPDATE events SET kind = 'nothing'")
+        await connection.close()
+
+    asyncio.run(forge())
+    done = doorman("books", "--verify-log")
+    assert (done.returncode, json.loads(done.stdout)["broken"]) == (1, [f"drop {made['id']}"])
 
 
 def test_units_are_added_and_taken_away_whole_or_not_at_all(doorman, shop):

@@ -21,7 +21,7 @@ from app.ledger.returns import return_units
 PAYMENT_METHOD_CHARACTERS_MAX = 255
 UNKNOWN_ASKS_MAX = 5  # questions about one payment without an answer before a person is asked to look
 ASK_AGAIN_SECONDS = 15.0  # the first pause after that; doubles
-ASK_AGAIN_SECONDS_MAX = 900.0
+ASK_AGAIN_SECONDS_MAX = 300.0
 REASON_CHARACTERS_MAX = 200
 
 Why = Literal["in_progress", "overdue", "used_up", "state"]

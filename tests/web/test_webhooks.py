@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -120,6 +120,25 @@ async def test_webhook_and_returning_browser_settle_once(shop, first):
     assert (await kinds(shop, order)).count("paid") == 1
     assert len(await shop.rows("SELECT 1 FROM parcels")) == 1
     assert len(await shop.rows("SELECT 1 FROM movements")) == 1
+
+
+async def test_a_hundred_orders_told_and_looked_up_at_the_same_instant_settle_once_each(shop):
+    drop = await shop.opens(units=100)
+    orders = []
+    for _ in range(100):
+        buyer = await shop.shopper()
+        answer = await buyer.post(f"/drops/{drop.slug}/buy", json={"key": "k"}, headers=JSON)
+        orders.append((UUID(answer.json()["order"]), buyer.shopper_id))
+    await shop.records(drop)
+    for order, buyer in orders:
+        await shop.till.submit(order, buyer, "pm_card_authenticationRequired")
+        await shop.till.charge(order, 1)
+        shop.provider.complete_authentication(order)
+    for order, _ in orders:
+        seen = await asyncio.gather(effect(shop, event(SUCCEEDED, intent_of(order))), shop.till.look_up(order))
+        assert sorted(seen) == ["already", "paid"]
+    for table, count in (("parcels", 100), ("movements", 100), ("events WHERE kind = 'paid'", 100)):
+        assert len(await shop.rows(f"SELECT 1 FROM {table}")) == count  # noqa: S608
 
 
 async def test_a_failed_authentication_is_looked_up_not_believed(shop):
