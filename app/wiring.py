@@ -230,7 +230,6 @@ def _packer(stack: AsyncExitStack, settings: Settings, ledger: Ledger, feed: Fee
         ledger=ledger,
         feed=feed,
         warehouse=warehouse,
-        public_url=settings.public_url,
         claim_dead_seconds=settings.parcel_dead_seconds,
         settle_seconds=settings.parcel_settle_seconds,
     )

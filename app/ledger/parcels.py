@@ -12,7 +12,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from app.ledger.events import FULFILLER, SELLER, note
-from app.ledger.messages import Message, put
+from app.ledger.messages import tell
 from app.ledger.pool import Asker, Pool
 
 ASK_AGAIN_SECONDS = 5.0  # the first pause between two looks; doubles
@@ -98,14 +98,14 @@ class ParcelsPart(Pool):
                 await hold_parcel_back(ask, order)
             return True
 
-    async def parcel_sent(self, order_id: UUID, token: UUID, tracking: str, message: Message) -> bool:
-        """It is on its way; the buyer's mail is written in the same transaction."""
+    async def parcel_sent(self, order_id: UUID, token: UUID, tracking: str) -> bool:
+        """It is on its way: the buyer is told -> False: the claim is somebody else's."""
         async with self._transaction() as ask:
             order = await ask.row("lock_order", order_id)
             if not await ask.count("parcel_sent", order_id, token, tracking[:TEXT_CHARACTERS_MAX]):
                 return False
             await note(ask, order_id, order["drop_id"], "parcel sent", FULFILLER, tracking=tracking[:TEXT_CHARACTERS_MAX])
-            await put(ask, message)
+            await tell(ask, [order_id], "parcel_sent", tracking=tracking[:TEXT_CHARACTERS_MAX])
             return True
 
     async def parcel_waits(

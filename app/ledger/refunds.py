@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from app.domain.orders import MoneyState
+from app.domain.orders import MoneyState, Refusal
 from app.errors import BadInput
 from app.ledger.events import CHARGER, PROVIDER, SELLER, note
-from app.ledger.messages import Message, put
 from app.ledger.parcels import hold_parcel_back
 from app.ledger.pool import Asker, Pool
 from app.ledger.returns import return_units
@@ -111,8 +110,8 @@ class RefundsPart(Pool):
         row = await self._row("refund", order_id, purpose)
         return RefundRow(**row) if row else None
 
-    async def refund_done(self, order_id: UUID, purpose: str, refund_id: str, message: Message | None = None) -> bool:
-        """The provider confirmed -> False: that was known. `message`: the buyer's mail, written in the same transaction."""
+    async def refund_done(self, order_id: UUID, purpose: str, refund_id: str) -> bool:
+        """The provider confirmed: the buyer is told -> False: that was known."""
         async with self._transaction() as ask:
             order = await ask.row("lock_order", order_id)
             done = await ask.row("refund_done", order_id, purpose, refund_id)
@@ -122,9 +121,16 @@ class RefundsPart(Pool):
             money = await ask.value("money_refunded", order_id, done["intent_id"], done["amount_minor"])
             if money == MoneyState.REFUNDED:
                 await _end_paid_order(ask, order_id, done["restock"])
-            if message is not None:
-                await put(ask, message)
+            about = f"{order_id}:{purpose}"
+            await ask.count("tell_of_money_back", order_id, about, _why_back(order, purpose), done["amount_minor"])
             return True
+
+
+def _why_back(order, purpose: str) -> str:
+    """-> the word that the buyer's mail goes by (templates/mail/money_back.html)."""
+    if purpose == LATE_MONEY:
+        return "late" if order["reason"] == Refusal.LATE_MONEY else "mismatch"
+    return purpose.partition(":")[0]  # seller, drop_cancelled, foreign
 
 
 async def add_refund(ask: Asker, order, purpose: str, intent_id: str, amount_minor: int) -> bool:

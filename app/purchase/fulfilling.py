@@ -22,7 +22,6 @@ from app.errors import BadInput, NotFound, WarehouseAway, WarehouseRefused, Ware
 from app.fulfilment import Asked, Found, Warehouse
 from app.ledger import ClaimedParcel, Ledger
 from app.live import Feed
-from app.purchase.letters import parcel_sent
 
 SETTLE_POLL_SHARE = 0.25  # of the settle window, between two looks within it
 NUMBERS_SHOWN_MAX = 5
@@ -39,11 +38,10 @@ class Packer:
         ledger: Ledger,
         feed: Feed,
         warehouse: Warehouse,
-        public_url: str,
         claim_dead_seconds: float,
         settle_seconds: float,
     ):
-        self._ledger, self._feed, self._warehouse, self._public_url = ledger, feed, warehouse, public_url
+        self._ledger, self._feed, self._warehouse = ledger, feed, warehouse
         self._claim_dead, self._settle = claim_dead_seconds, settle_seconds
 
     async def ship(self, order_id: UUID, *, now: bool = False) -> str:
@@ -123,8 +121,7 @@ class Packer:
             why = "the warehouse has not sent it yet" if ours else "the warehouse does not list it any more"
             await self._ledger.parcel_waits(claimed.order_id, token, why, quiet=True)
             return "packing"
-        message = parcel_sent(claimed.order_id, claimed.email, claimed.drop_title, ours[0].tracking, self._public_url)
-        if not await self._ledger.parcel_sent(claimed.order_id, token, ours[0].tracking, message):
+        if not await self._ledger.parcel_sent(claimed.order_id, token, ours[0].tracking):
             return "lost"
         await self._feed.publish("order", order=str(claimed.order_id))
         return "sent"

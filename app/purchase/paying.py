@@ -18,7 +18,6 @@ from app.jobs import Jobs
 from app.ledger import Claimed, Ledger, NotPayable, OrderRow, Submitted
 from app.live import Feed
 from app.payments import Notice, Outcome, OutcomeKind, Provider
-from app.purchase.letters import money_back
 from app.purchase.restocking import restock
 
 LATE_MONEY = "late_money"
@@ -127,9 +126,7 @@ class Till:
             await self._ledger.refund_unsettled(order_id, purpose, str(error))
             log.warning("refund not confirmed", order=str(order_id), purpose=purpose, error=str(error))
             return "unknown"
-        order = await self._ledger.order(order_id)
-        letter = money_back(order, purpose, row.amount_minor, self._public_url)
-        await self._ledger.refund_done(order_id, purpose, refund_id, letter)
+        await self._ledger.refund_done(order_id, purpose, refund_id)
         await self._jobs.deliver()
         order = await self._ledger.order(order_id)
         if order.released is False:

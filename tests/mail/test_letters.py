@@ -19,7 +19,7 @@ def message(kind, *, order=True, language="en", **facts):
         "drop_slug": "night-lamp", "drop_title": "Night <b>lamp</b>\nNo 4", "shop_name": "Atelier & Co", "variant": "Brass",
         "quantity": 2, "amount_minor": 9800, "currency": "EUR", "pay_by": datetime(2026, 11, 30, 20, 0, tzinfo=UTC),
         "attempts_left": 2, "order_reason": None, "charged": False, "closes_at": None, "offer_seconds": 600.0, "waitlist": "offers",
-        "place_number": 7, **facts,
+        "place_number": 7, "tracking": "SBX000000001", "why": "seller", "returned_minor": 4900, **facts,
     }  # fmt: skip
     return SimpleNamespace(
         kind=kind, order_id=uuid4() if order else None, language=language, subject=None, body_text=None, body_html=None, facts=facts
@@ -32,6 +32,7 @@ def test_the_kinds_of_the_outbox_all_have_words():
     sources = "".join(path.read_text() for path in Path("app/ledger").rglob("*") if path.suffix in (".py", ".sql"))
     told = set(re.findall(r'tell\(ask, [^,]+, "(\w+)"', sources)) | set(re.findall(r'offer="(\w+)"', sources))
     told |= {"hold", "your_turn", "refused", "waitlist_joined", "waitlist_closed", "drop_cancelled", "units_back", "expires_soon"}
+    told |= {"money_back"}
     assert set(KINDS) == told
 
 
@@ -67,3 +68,22 @@ def test_a_message_that_is_written_already_is_taken_as_it_is():
     stored = message("sign_in_code")
     stored.subject, stored.body_text, stored.body_html = "s", "t", "<p>h</p>"
     assert LETTERS.write(stored) == ("s", "t", "<p>h</p>")
+
+
+@pytest.mark.parametrize(
+    ("why", "words"),
+    [
+        ("late", "after your hold had ended"),
+        ("drop_cancelled", "cancelled this drop"),
+        ("seller", "The seller returns money"),
+        ("mismatch", "does not match your order"),
+        ("foreign", "does not match your order"),
+    ],
+)
+def test_money_that_went_back_is_said_with_its_amount_and_why(why, words):
+    letter = LETTERS.write(message("money_back", why=why, returned_minor=80, currency="JPY"))
+    assert words in " ".join(letter.text.split()) and "¥80" in letter.text
+
+
+def test_a_parcel_on_its_way_names_its_tracking_number():
+    assert "SBX7" in LETTERS.write(message("parcel_sent", tracking="SBX7")).text

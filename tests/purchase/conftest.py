@@ -67,7 +67,7 @@ class Shop:
 
     def packer(self) -> Packer:
         return Packer(
-            ledger=self.ledger, feed=self.feed, warehouse=self.warehouse, public_url="http://127.0.0.1:8000",
+            ledger=self.ledger, feed=self.feed, warehouse=self.warehouse,
             claim_dead_seconds=PARCEL_DEAD_SECONDS, settle_seconds=self.settle_seconds,
         )  # fmt: skip
 

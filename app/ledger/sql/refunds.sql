@@ -108,3 +108,13 @@ RETURNING id, drop_id, variant_id, quantity;
 -- name: withdraw_units
 -- Refunded without restock: the units leave the drop.
 UPDATE stock SET withdrawn = withdrawn + $2 WHERE variant_id = $1;
+
+-- name: tell_of_money_back
+-- The buyer is told that $4 minor units went back, once per refund $2, and why ($3).
+INSERT INTO messages (kind, subject_id, order_id, recipient, language, data, state)
+SELECT 'money_back', $2, orders.id, shoppers.email_written, shoppers.language,
+       jsonb_build_object('why', $3::text, 'returned_minor', $4::integer),
+       CASE WHEN shoppers.synthetic THEN 'withheld' ELSE 'waiting' END
+FROM orders JOIN shoppers ON shoppers.id = orders.shopper_id
+WHERE orders.id = $1
+ON CONFLICT (kind, subject_id) DO NOTHING;
