@@ -96,6 +96,11 @@ def title(pen: ImageDraw.ImageDraw, text: str, left: int, top: int, across: int)
         lines = wrapped(pen, text, face, across)
         if len(lines) <= 3 and all(pen.textlength(line, face) <= across for line in lines):
             break
+    for narrower in range(across, 0, -20):  # the same lines, of like length: no number stands alone below
+        tried = wrapped(pen, text, face, narrower)
+        if len(tried) > len(lines) or any(pen.textlength(line, face) > narrower for line in tried):
+            break
+        lines = tried
     for line in lines[:3]:
         pen.text((left, top), line, INK, face)
         top += round(size * 1.02)

@@ -1,0 +1,169 @@
+"""Every page in every phase and state, drawn by the shop's own templates with made-up people and drops.
+
+A running house serves the files and the security policy; the pages themselves come from here, so that a refused order or a broken
+shop needs no misfortune to be looked at.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from playwright.async_api import Browser, BrowserContext, Page, Route
+
+from app.domain.drops import Phase
+from app.domain.orders import CONFIRMING, MoneyState, OrderState
+from app.domain.verdicts import Verdict
+from app.languages import ENGLISH, GERMAN, MIRRORED, Language, speaking
+from app.web.orders_view import CHOICES, WORDS
+from app.web.problems import HEADINGS, NO_ANSWER, NOT_HERE
+from app.web.render import ROOT, Account, Card, OrderView, Renderer
+from app.web.sayings import said
+from e2e.people import DESKTOP, PHONE
+from tests.house import House
+from tests.web.test_templates import a_drop, a_scene, an_order, mine
+
+# Letters and pictures that are in sight are there.
+DRAWN = """async () => {
+  await document.fonts.ready;
+  const inSight = [...document.images].filter((one) => one.getBoundingClientRect().top < innerHeight);
+  await Promise.all(inSight.map((one) => one.decode()));
+  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+}"""
+PICTURES = ROOT / "static" / "img" / "demo"
+LOOKS = {
+    f"{device}-{scheme}": {"viewport": viewport, "color_scheme": scheme}
+    for device, viewport in (("phone", PHONE), ("desktop", DESKTOP))
+    for scheme in ("light", "dark")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One page of the gallery."""
+
+    name: str
+    html: str
+
+
+def sheets() -> list[Sheet]:
+    renderer = Renderer(development=False, shop_name="Doorman")
+    return [*drops(renderer), *orders(renderer), *others(renderer)]
+
+
+def drops(renderer: Renderer) -> list[Sheet]:
+    drop = a_drop(4, slug="gallery-lamp", picture="lamp")
+
+    def sheet(name: str, phase: Phase, own=None, language: Language = ENGLISH) -> Sheet:
+        own = own or mine()
+        with speaking(language):
+            page = renderer.page(
+                "drop.html", signed_in=own.signed_in, path="/drops/gallery-lamp", drop=drop, scene=a_scene(drop, phase), mine=own
+            )
+        return Sheet(f"drop-{name}", page)
+
+    hold = order(OrderState.PENDING_PAYMENT)
+    return [
+        *(sheet(phase.value.replace("_", "-"), phase) for phase in Phase),
+        sheet("announced-signed-out", Phase.ANNOUNCED, mine(signed_in=False)),
+        sheet("yours", Phase.OPEN, mine(allowed=0, orders=(hold,))),
+        sheet("refused", Phase.ALL_HELD, mine(said=said(Verdict.ALL_HELD))),
+        sheet("german", Phase.OPEN, language=GERMAN),
+        sheet("mirrored", Phase.OPEN, language=MIRRORED),
+    ]
+
+
+def order(state: str, **changes) -> OrderView:
+    title, detail = WORDS[state]
+    pay_by = datetime.now(UTC) + timedelta(seconds=432)
+    return an_order(state, **{"title": title, "detail": detail, "pay_by": pay_by, "drop_slug": "gallery-lamp"} | changes)
+
+
+def orders(renderer: Renderer) -> list[Sheet]:
+    shown = {
+        "hold": order(OrderState.PENDING_PAYMENT),
+        "declined": order(OrderState.PENDING_PAYMENT, attempts_left=2, notice="The card has insufficient funds."),
+        "bank": order(OrderState.PENDING_PAYMENT, can_pay=False, authenticate_url="/bank"),
+        "paying": order(OrderState.PROCESSING),
+        "paid": order(OrderState.PAID, wristband=63, wristbands=100),
+        "expired": order(OrderState.EXPIRED),
+        "late": order(OrderState.EXPIRED, payment=str(MoneyState.REFUNDED)),
+        "failed": order(OrderState.FAILED),
+        "cancelled": order(OrderState.CANCELLED),
+        "refunded": order(OrderState.REFUNDED, payment=str(MoneyState.REFUNDED)),
+        "refused": order(OrderState.REFUSED),
+        "confirming": order(CONFIRMING, pay_by=None),
+        "lost": order("LOST"),
+    }
+    return [
+        Sheet(
+            f"order-{name}",
+            renderer.page("order.html", signed_in=True, path="/orders/x", order=view, cards=CHOICES, notice=view.notice),
+        )
+        for name, view in shown.items()
+    ]
+
+
+def others(renderer: Renderer) -> list[Sheet]:
+    named = zip(("lamp", "moka", "carafe", "lamp", "moka", "carafe"), Phase, strict=False)
+    titles = {"lamp": "Night lamp Nº 4", "moka": "Moka pot, eight sides", "carafe": "Carafe, smoked"}
+    cards = [
+        Card(drop, a_scene(drop, phase))
+        for picture, phase in named
+        for drop in (a_drop(slug=f"g-{phase.value.replace('_', '-')}", picture=picture, title=titles[picture]),)
+    ]
+    mixed = [order(state, id=f"{n:08x}-5d2a-8c11-9e07-3f6b1c2d4e5f") for n, state in enumerate(OrderState)]
+    pages = {
+        "list": ("index.html", {"cards": cards}),
+        "list-empty": ("index.html", {"cards": []}),
+        "sign-in": ("sign_in.html", {"next": "/", "email": "", "problem": None}),
+        "sign-in-wrong": ("sign_in.html", {"next": "/", "email": "mira@", "problem": "this is not an e-mail address"}),
+        "sign-in-code": ("sign_in_code.html", {"next": "/", "email": "mira@example.org", "problem": None}),
+        "orders": ("orders.html", {"orders": mixed}),
+        "orders-empty": ("orders.html", {"orders": []}),
+        "account": ("account.html", {"orders": mixed[:2], "account": Account("mira@example.org")}),
+        "fault-404": ("error.html", {"status": 404, "title": HEADINGS[404], "detail": NOT_HERE}),
+        "fault-429": ("error.html", {"status": 429, "title": HEADINGS[429], "detail": said(Verdict.TOO_FAST).detail}),
+        "fault-503": ("error.html", {"status": 503, "title": HEADINGS[503], "detail": NO_ANSWER}),
+    }
+    return [
+        Sheet(name, renderer.page(page, signed_in=not name.startswith("sign"), path="/gallery", **context))
+        for name, (page, context) in pages.items()
+    ]
+
+
+class Visitor:
+    """One browser with one look (`LOOKS`), who walks through the gallery. `complaints`: what its console said."""
+
+    def __init__(self, house: House, context: BrowserContext, page: Page, policy: str):
+        self.house, self.context, self.page, self.policy = house, context, page, policy
+        self.foreign: list[str] = []  # requests to anywhere but the house
+        self.complaints: list[str] = []
+        page.on("request", lambda request: request.url.startswith(house.url) or self.foreign.append(request.url))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda message: message.type == "error" and self._heard(message.text))
+
+    @classmethod
+    async def comes(cls, house: House, browser: Browser, look: str) -> "Visitor":
+        context = await browser.new_context(base_url=house.url, reduced_motion="reduce", **LOOKS[look])
+        policy = (await context.request.get("/")).headers["content-security-policy"]
+        visitor = cls(house, context, await context.new_page(), policy)
+        await context.route("**/pictures/**", visitor._show_picture)
+        await context.route_web_socket("**/live*", lambda socket: None)  # a door that says nothing more
+        return visitor
+
+    async def _show_picture(self, route: Route) -> None:
+        name = route.request.url.split("/pictures/")[1].split("/")[0]
+        await route.fulfill(path=PICTURES / f"{name}.webp", content_type="image/webp")
+
+    def _heard(self, text: str) -> None:
+        if "status of 4" not in text:
+            self.complaints.append(text)
+
+    async def looks_at(self, sheet: Sheet) -> None:
+        headers = {"content-security-policy": self.policy, "content-type": "text/html; charset=utf-8"}
+        address = f"{self.house.url}/gallery/{sheet.name}"
+        await self.page.route(address, lambda route: route.fulfill(body=sheet.html, headers=headers))
+        await self.page.goto(address, wait_until="load")
+        await self.page.evaluate(DRAWN)
+
+    async def leaves(self) -> None:
+        await self.context.close()
