@@ -5,7 +5,9 @@ import json
 import os
 import signal
 import time
+from uuid import UUID
 
+import asyncpg
 import httpx
 import pytest
 
@@ -82,6 +84,25 @@ async def until(condition, what: str) -> None:
         await asyncio.sleep(0.1)
 
 
+async def until_async(condition, what: str) -> None:
+    give_up_at = time.monotonic() + SETTLED_SECONDS_MAX
+    while not await condition():
+        assert time.monotonic() < give_up_at, f"never: {what}"
+        await asyncio.sleep(0.1)
+
+
+async def heard(house, order) -> bool:
+    """Whether the notice that this order's payment succeeded was handled, once."""
+    connection = await asyncpg.connect(house.parts()["postgres"]["dsn"])
+    try:
+        rows = await connection.fetch(
+            "SELECT effect FROM provider_notices WHERE order_id = $1 AND kind = 'payment_intent.succeeded'", UUID(order)
+        )
+    finally:
+        await connection.close()
+    return [row["effect"] in ("paid", "already") for row in rows] == [True]
+
+
 async def held(house, slug, *more) -> tuple[Shopper, str]:
     house.opens_drop(slug, 1, *more)
     shopper = Shopper(house, house.shoppers(1)[0])
@@ -115,6 +136,8 @@ async def test_notices_in_any_manner_settle_each_order_once(house, mode):
     shopper, order = await paid(house, f"notices-{mode}")
     await until(lambda: len(parcels(house, order)) == 1, "its parcel")
     assert money(house, order) == (4900, 0)
+    if mode != "mute":
+        await until_async(lambda: heard(house, order), "the notice of its capture")
     kinds = [event["what"] for event in json.loads(house.doorman("order", "history", order))]
     assert kinds.count("paid") == 1
     house.books_at_rest(f"notices-{mode}")
