@@ -3,6 +3,7 @@
 import asyncio
 
 from app.domain.orders import OrderState, Refusal
+from app.purchase.refunding import refund_order
 from tests.doubles import ListQueue
 
 
@@ -87,3 +88,13 @@ async def test_units_added_by_the_seller_reach_the_gate_once(shop):
     await shop.reconciles(drop)
     assert (await shop.books_close(drop))["gate_left"] == 2
     assert (await shop.books_close(drop))["total"] == 3
+
+
+async def test_many_authentications_under_way_keep_no_refund_waiting(shop):
+    drop = await shop.opens(units=12)
+    paid = await shop.pays(drop)
+    for _ in range(11):
+        await shop.pays(drop, "pm_card_authenticationRequired")
+    await refund_order(shop.ledger, paid)
+    await shop.sweeps()
+    assert await shop.state(paid) == "REFUNDED"
