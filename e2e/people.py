@@ -26,6 +26,13 @@ READS = r"""(passing) => {
   const bands = [...document.querySelectorAll(".strip > i")].map((band) => band.className || "f").join("");
   return [...words, bands];
 }"""
+# How far things moved by themselves since the page was asked for (CLS, as one sum).
+SHIFTED = """() => new Promise((tell) => {
+  let sum = 0;
+  new PerformanceObserver((list) => { for (const one of list.getEntries()) if (!one.hadRecentInput) sum += one.value; })
+    .observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => tell(sum), 50);
+})"""
 # Whether the focus can be seen: an outline on what has it, or on what stands around it.
 FOCUS_SHOWS = """() => {
   const outlined = (one) => getComputedStyle(one).outlineStyle !== "none" && getComputedStyle(one).outlineWidth !== "0px";
@@ -45,7 +52,9 @@ class Person:
     def __init__(self, house: House, page: Page, email: str):
         self.house, self.page, self.email = house, page, email
         self.loads = 0  # how often the browser loaded a document: to tell a live page from a reloaded one
-        self.complaints: list[str] = []  # errors of scripts, blocked by the policy included
+        self.complaints: list[str] = []  # errors of scripts, blocked by the policy included; requests to strangers
+        self.bank = house.parts()["provider"]["url"]
+        page.on("request", lambda request: self._asked(request.url))
         page.on("load", lambda _: self._loaded())
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda message: message.type == "error" and self._heard(message.text))
@@ -71,6 +80,10 @@ class Person:
 
     def _loaded(self) -> None:
         self.loads += 1
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith((self.house.url, self.bank, "data:", "blob:")):
+            self.complaints.append(f"a request to {url}")
 
     def _heard(self, text: str) -> None:
         if "status of 4" not in text:  # a refused request is an answer, not a complaint
@@ -144,6 +157,15 @@ class Person:
     async def reads(self) -> list[str]:
         """-> what stands in the main part of the page, without what passes by itself; the strip's bands last."""
         return await self.page.evaluate(READS, PASSING)
+
+    async def has_seen_things_move(self) -> float:
+        """-> the layout shift of this page so far."""
+        return await self.page.evaluate(SHIFTED)
+
+    async def buy_button_stands_at(self) -> tuple[int, int]:
+        """-> the left and upper edge of the button, in pixels of the window."""
+        box = await self.page.locator("[data-buy-button]").bounding_box()
+        return round(box["x"]), round(box["y"])
 
     async def can_buy(self) -> bool:
         return await self.page.locator("[data-buy-button]").is_enabled()

@@ -1,7 +1,7 @@
 """Every page, phase and state in phone and desktop, light and dark: photographed, read by axe, still, and from this shop alone.
 
-The pictures of a run are in artifacts/screens, all of them together in artifacts/contact-sheet.webp. After a change of the look, copy
-that to docs/contact-sheet.webp: the README shows it.
+The pictures of a run are in artifacts/screens, all of them together in artifacts/contact-sheet.webp. After a change of the look,
+copy that to docs/contact-sheet.webp: the README shows it.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ import pytest
 from app.web.render import ROOT
 from e2e.contact_sheet import lay_out
 from e2e.gallery import LOOKS, Sheet, Visitor, sheets
+from e2e.people import SHIFTED
 
 pytestmark = pytest.mark.slow
 ARTIFACTS = ROOT / "artifacts"
@@ -25,12 +26,6 @@ RUN_AXE = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
   return found.violations.flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.target} ${node.failureSummary ?? one.help}`));
 }"""
-SHIFTED = """() => new Promise((tell) => {
-  let sum = 0;
-  new PerformanceObserver((list) => { for (const one of list.getEntries()) if (!one.hadRecentInput) sum += one.value; })
-    .observe({ type: "layout-shift", buffered: true });
-  setTimeout(() => tell(sum), 50);
-})"""
 
 
 @pytest.fixture(scope="module")

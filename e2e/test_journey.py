@@ -22,13 +22,18 @@ async def test_a_shopper_waits_for_the_door_buys_pays_and_another_sees_the_stock
     loads = mira.loads, onlooker.loads
     assert not await mira.can_buy()
     await mira.sees_phase("last_seconds")
+    await onlooker.sees_phase("last_seconds")
+    places = await mira.buy_button_stands_at(), await onlooker.buy_button_stands_at()
     await mira.sees_phase("open")
     await onlooker.sees_phase("open")
+    assert (await mira.buy_button_stands_at(), await onlooker.buy_button_stands_at()) == places, "no thumb may miss it"
     await onlooker.sees_left(3)
+    moved = await onlooker.has_seen_things_move()
     assert (mira.loads, onlooker.loads) == loads, "the door must open without a reload"
     await mira.buys()
     await onlooker.sees_left(2)
     assert onlooker.loads == loads[1], "the stock must fall without a reload"
+    assert await onlooker.has_seen_things_move() == moved, "falling stock must not move the page"
     await mira.sees_order("PENDING_PAYMENT")
     await mira.pays()
     await mira.sees_order("PAID")
