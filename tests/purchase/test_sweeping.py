@@ -96,5 +96,18 @@ async def test_many_authentications_under_way_keep_no_refund_waiting(shop):
     for _ in range(11):
         await shop.pays(drop, "pm_card_authenticationRequired")
     await refund_order(shop.ledger, paid)
-    await shop.sweeps()
+    answered, retrieve = asyncio.Event(), shop.provider.retrieve
+
+    async def slow(*arguments):
+        await answered.wait()
+        return await retrieve(*arguments)
+
+    shop.provider.retrieve = slow
+    sweeper = shop.sweeper()
+    await sweeper.sweep()
+    refunding = [task for (kind, _), task in sweeper._by_hand.items() if kind == "refund"]
+    assert len(refunding) == 1, "every place was taken by a question that nobody answers"
+    await refunding[0]
     assert await shop.state(paid) == "REFUNDED"
+    answered.set()
+    await sweeper.finish()
