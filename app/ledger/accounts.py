@@ -18,6 +18,7 @@ from app.ledger.events import SHOPPER, note
 from app.ledger.pool import Pool
 
 ADDRESSES_MAX = 10
+REMIND_SECONDS = 15 * 60.0  # before the opening
 GONE_DOMAIN = "deleted.invalid"
 
 
@@ -89,6 +90,10 @@ class AccountsPart(Pool):
     async def remind(self, drop_id: int, shopper_id: int) -> bool:
         """Tell this shopper before the drop opens -> False: it will not open any more, or they are on the list already."""
         return await self._count("remind", drop_id, shopper_id) == 1
+
+    async def remind_due(self) -> int:
+        """Write the mails to everybody whose drop opens within REMIND_SECONDS, each once -> how many."""
+        return await self._count("remind_due", REMIND_SECONDS)
 
     async def reminded(self, drop_id: int, shopper_id: int) -> bool:
         return await self._value("reminded", drop_id, shopper_id)

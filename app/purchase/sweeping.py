@@ -113,6 +113,7 @@ class Sweeper:
 
     async def _warn(self) -> None:
         """Those whose hold ends soon are told."""
+        await self._ledger.remind_due()
         while await self._ledger.warn_holds(BATCH_ROWS_MAX) == BATCH_ROWS_MAX:
             pass
 

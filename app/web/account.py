@@ -17,6 +17,7 @@ from app.domain import emails
 from app.errors import BadInput, NotFound
 from app.languages import N_, _, when
 from app.ledger import Message
+from app.web.address_fields import countries_in
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, own_path, redirect, shopper_of
 from app.web.orders_view import recorded
@@ -111,7 +112,11 @@ async def show_account(call: ThisCall, doors: TheseDoors) -> Response:
     orders = [recorded(row) for row in await doors.ledger.orders_of(shopper.id, 10)]
     if call.wants_json:
         return document({"email": shopper.email_written})
-    return doors.page(call, "account.html", account=Account(shopper.email_written), orders=orders)
+    addresses = await doors.ledger.addresses_of(shopper.id)
+    countries = dict(countries_in(call.language)) if addresses else {}
+    return doors.page(
+        call, "account.html", account=Account(shopper.email_written), orders=orders, addresses=addresses, countries=countries
+    )
 
 
 def refused(call: Call, doors: Doors, template: str, problem: str, **context: str) -> Response:

@@ -19,12 +19,13 @@ from litestar import Litestar, Request, Response
 from litestar.di import Provide
 
 from app import wiring
+from app.domain.links import link_key
 from app.gate import Limiter, Shared
 from app.live import Hub
 from app.mail.letters import Letters
 from app.purchase.reserving import Counter
 from app.purchase.waiting import Lists
-from app.web import account, dev, health, orders, pictures, shop, webhooks
+from app.web import account, calendar, dev, farewell, health, keepsake, orders, pictures, sending, shop, webhooks
 from app.web.call import SCOPE_KEY, Call
 from app.web.catalogue import Catalogue
 from app.web.doors import Doors, SignInNeeded, redirect
@@ -53,6 +54,16 @@ ROUTES = [
     orders.show_status,
     orders.pay,
     orders.cancel,
+    sending.ask_for_order,
+    sending.send_order_to,
+    sending.ask_for_account,
+    sending.keep_address,
+    sending.forget_address,
+    keepsake.show_linked,
+    keepsake.show_confirmation,
+    calendar.remind,
+    farewell.ask_first,
+    farewell.delete_account,
     account.ask_address,
     account.send_code,
     account.ask_code,
@@ -110,6 +121,7 @@ def create_app(parts: wiring.Web) -> Guard:
         order_tokens=order_tokens,
         asked_tokens=Signer(settings.secret, "asked", seconds_valid=account.CODE_SECONDS),
         code_key=derive(settings.secret, "code"),
+        link_key=link_key(settings.secret),
     )
     memory = Memory(doors, counter, pages)
     router = Litestar(

@@ -6,12 +6,14 @@ Handlers are thin: they read the call, ask one part, and answer through `page`, 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import msgspec
 from litestar import Response
 from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 
+from app.domain.links import order_link
 from app.errors import DoormanError
 from app.gate import Gate
 from app.jobs import Jobs
@@ -62,6 +64,11 @@ class Doors:
     order_tokens: Signer  # [order id, shopper id, drop id, ms of the reservation]: carried by the redirect after a buy
     asked_tokens: Signer  # [code id, email as written, next]: held by the browser that asked for a sign-in code
     code_key: bytes
+    link_key: bytes
+
+    def link_of(self, order_id: UUID) -> str:
+        """-> the address of an order's secret link."""
+        return self.settings.public_url + order_link(self.link_key, order_id)
 
     def page(
         self, call: Call, template: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **context: Any

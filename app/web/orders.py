@@ -4,6 +4,7 @@ While the recorder has not written an order, the gate's receipt answers (CONFIRM
 neither store knows it. The ledger gone: 503 with Retry-After; nothing here guesses.
 """
 
+from dataclasses import replace
 from uuid import UUID
 
 from litestar import Response, get, post
@@ -15,6 +16,7 @@ from app.domain.orders import CONFIRMING, OrderState
 from app.errors import BadInput, NotFound
 from app.languages import _
 from app.ledger import Submitted
+from app.web.address_fields import carries_address, give_address
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect, shopper_of
 from app.web.orders_view import CHOICES, LOST, LOST_SECONDS, order_document, recorded, unrecorded
@@ -59,6 +61,8 @@ async def pay(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Respon
         return told(call, doors, view, 409, {"state": view.state})
     if view.authenticate_url is not None:
         return told(call, doors, view, 202, {"authenticate": view.authenticate_url})
+    if view.can_pay and view.ships and not await has_address(call, doors, order_id, view):
+        return redirect(call, f"{view.url}/address")
     submitted = await doors.till.submit(order_id, shopper_of(call).shopper_id, method)
     _, view = await own_order(order, call, doors)
     if isinstance(submitted, Submitted):
@@ -84,9 +88,21 @@ async def own_order(text: str, call: Call, doors: Doors) -> tuple[UUID, OrderVie
     except BadInput as error:
         raise NotFound(text) from error
     row = await doors.ledger.order_for(order_id, shopper_id)
-    if row is not None:
-        return order_id, recorded(row)
-    return order_id, await unwritten_order(order_id, shopper_id, call, doors)
+    if row is None:
+        return order_id, await unwritten_order(order_id, shopper_id, call, doors)
+    view = recorded(row)
+    if view.ships and view.can_pay and view.address is None:
+        view = replace(view, kept=next(iter(await doors.ledger.addresses_of(shopper_id)), None))
+    return order_id, view
+
+
+async def has_address(call: Call, doors: Doors, order_id: UUID, view: OrderView) -> bool:
+    """Is it known where this order goes? A payment may carry the address along."""
+    if carries_address(call):
+        return await give_address(call, doors, order_id)
+    if view.address is None and call.wants_json:
+        raise BadInput("Say where it goes before you pay.", field="address")
+    return view.address is not None
 
 
 async def unwritten_order(order_id: UUID, shopper_id: int, call: Call, doors: Doors) -> OrderView:

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from app.clock import from_ms, iso, now
+from app.domain.addresses import as_stored
 from app.domain.drops import Drop
 from app.domain.orders import CONFIRMING, GIVEN_BACK, AttemptState, MoneyState, OrderState, Refusal
 from app.gate import Receipt
@@ -87,6 +88,12 @@ def recorded(row: OrderRow) -> OrderView:
         moving=row.state in (OrderState.PENDING_PAYMENT, OrderState.PROCESSING),
         wristband=row.wristband,
         wristbands=row.wristbands,
+        ships=row.ships,
+        address=row.address,
+        can_send=row.ships and (waiting and not submitted or row.state is OrderState.PAID and row.parcel in (None, "waiting")),
+        paid_at=row.paid_at,
+        shop_name=row.shop_name,
+        contact=row.contact,
     )
 
 
@@ -139,12 +146,15 @@ def unrecorded(order_id: UUID, drop: Drop, receipt: Receipt | None, *, lost: boo
         can_cancel=False,
         moving=not lost,
         token=token,
+        ships=drop.ships,
+        shop_name=drop.shop_name,
     )
 
 
 def order_document(view: OrderView) -> dict[str, Any]:
-    """The public contract's order."""
-    return {
+    """The public contract's order; one that ships says where it goes."""
+    where = {"address": None if view.address is None else as_stored(view.address)} if view.ships else {}
+    return where | {
         "order": view.id,
         "drop": view.drop_slug,
         "variant": view.variant,

@@ -28,10 +28,17 @@ drop.html             drop: Drop · scene: Scene · mine: Mine          include 
                       the opening, when everybody would ask at once: which of its parts show follows data-phase in CSS (data-in).
 order.html            order: OrderView · cards: list of PaymentChoice · notice: str | None      include _fragments/order_status.html
                       static/js/order.js polls order.status_url while order.moving.
+address.html          action str · back str · order: OrderView | None · kept: list of KeptAddress(id, address) · typed: dict of the
+                      fields of app.domain.addresses · problem: dict(field, text) | None · countries: tuple of (code, name)
+                      POST action (name, street, more, postcode, town, region, country, next; or address_id of a kept one)
+confirmation.html     order: OrderView · owner bool · country str · link str      printable; also what a secret link shows
+farewell.html         holds, in_the_way: list of InTheWay(order_id, state, drop_title) · unsure bool
+                      POST /account/delete (consent)
 orders.html           orders: list of OrderView
 sign_in.html          next str · email str · problem: str | None      POST /sign-in (email, next)
 sign_in_code.html     next str · email str · problem: str | None      POST /sign-in/code (code)
-account.html          account: Account · orders: list of OrderView     POST /sign-out, POST /sign-out/everywhere
+account.html          account: Account · orders: list of OrderView · addresses: list of KeptAddress · countries: dict code -> name
+                      POST /sign-out, POST /sign-out/everywhere, POST /account/address/{id}/forget
 error.html            status int · title str · detail str
 dev_mail.html         mails: list of dict(to, kind, subject, text, html, message_id, order)
 
@@ -43,7 +50,7 @@ _fragments/mine.html          drop: Drop · scene: Scene · mine: Mine
 _fragments/said.html          drop: Drop · said: Said
                               what htmx gets for a refused buy; also included by mine.html when mine.said
 _fragments/order_status.html  order: OrderView · cards: list of PaymentChoice · notice: str | None
-                              POST /orders/{id}/pay (payment_method), POST /orders/{id}/cancel
+                              POST /orders/{id}/pay (payment_method, address_id), POST /orders/{id}/cancel
 
 Drop is app.domain.drops.Drop; the other shapes stand below. Forms are plain HTML forms first (method=post, action=...); htmx only
 enhances them: `hx-post` on the same address sends HX-Request-Type: partial and gets the fragment named above.
@@ -60,7 +67,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app import clock, languages
 from app.clock import iso
+from app.domain.addresses import Address
 from app.domain.drops import Drop, Phase
+from app.ledger import KeptAddress
 from app.pictures import FALLBACK_WIDTH, WIDTHS
 from app.web.share_picture import address as share_address
 
@@ -161,6 +170,13 @@ class OrderView:
     wristband: int | None = None  # of a paid order: its last wristband's number in the drop
     wristbands: int | None = None  # ... of so many
     token: str = ""  # our own word for an order that is not recorded yet; polling must carry it on
+    ships: bool = False  # an address is needed before paying
+    address: Address | None = None  # where it goes
+    kept: KeptAddress | None = None  # without one: the shopper's last, which `address_id` would take over
+    can_send: bool = False  # the address can still be given or corrected
+    paid_at: datetime | None = None
+    shop_name: str = ""
+    contact: str | None = None  # whom to ask about it
 
     @property
     def url(self) -> str:

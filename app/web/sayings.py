@@ -7,6 +7,8 @@ from app.languages import N_, _, when
 from app.web.problems import Problem
 from app.web.render import Said
 
+REMINDED = "reminded"  # not a verdict: what the shopper hears after asking for a reminder
+
 STATUS = {
     Verdict.RESERVED: 201,
     Verdict.ALREADY_YOURS: 200,
@@ -48,7 +50,9 @@ def said(verdict: Verdict, opens_at_ms: int | None = None) -> Said:
 
 
 def said_by_name(name: str) -> Said | None:
-    """The `said` parameter of a drop's page -> words; None for anything that is not a refusal."""
+    """The `said` parameter of a drop's page -> words; None for anything that is neither a refusal nor REMINDED."""
+    if name == REMINDED:
+        return Said(REMINDED, _("We will tell you"), _("A mail comes shortly before the door opens."))
     return said(Verdict(name)) if name in WORDS_BY_NAME else None
 
 

@@ -9,6 +9,7 @@ from litestar.params import FromPath
 from app.domain.drops import Drop
 from app.domain.orders import LIVE
 from app.errors import LedgerUnreachable, NotFound
+from app.web.calendar import SUFFIX, calendar_file
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document
 from app.web.orders_view import recorded
@@ -34,7 +35,9 @@ async def list_drops(call: ThisCall, doors: TheseDoors) -> Response:
 
 @get("/drops/{slug:str}")
 async def show_drop(slug: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
-    drop = await drop_or_404(doors, slug)
+    drop = await drop_or_404(doors, slug.removesuffix(SUFFIX))
+    if slug.endswith(SUFFIX):
+        return calendar_file(doors, drop)
     scene = await doors.scenes.scene(drop, doors.hub.watching(drop.id))
     if call.wants_json:
         return Response(stock_json(scene), media_type="application/json", headers={"cache-control": "no-store", "vary": "Accept"})

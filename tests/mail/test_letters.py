@@ -19,7 +19,7 @@ def message(kind, *, order=True, language="en", **facts):
         "drop_slug": "night-lamp", "drop_title": "Night <b>lamp</b>\nNo 4", "shop_name": "Atelier & Co", "variant": "Brass",
         "quantity": 2, "amount_minor": 9800, "currency": "EUR", "pay_by": datetime(2026, 11, 30, 20, 0, tzinfo=UTC),
         "attempts_left": 2, "order_reason": None, "charged": False, "closes_at": None, "offer_seconds": 600.0, "waitlist": "offers",
-        "place_number": 7, "tracking": "SBX000000001", "why": "seller", "returned_minor": 4900, **facts,
+        "opens": "20:00 UTC", "place_number": 7, "tracking": "SBX000000001", "why": "seller", "returned_minor": 4900, **facts,
     }  # fmt: skip
     return SimpleNamespace(
         kind=kind, order_id=uuid4() if order else None, language=language, subject=None, body_text=None, body_html=None, facts=facts
@@ -32,7 +32,7 @@ def test_the_kinds_of_the_outbox_all_have_words():
     sources = "".join(path.read_text() for path in Path("app/ledger").rglob("*") if path.suffix in (".py", ".sql"))
     told = set(re.findall(r'tell\(ask, [^,]+, "(\w+)"', sources)) | set(re.findall(r'offer="(\w+)"', sources))
     told |= {"hold", "your_turn", "refused", "waitlist_joined", "waitlist_closed", "drop_cancelled", "units_back", "expires_soon"}
-    told |= {"money_back"}
+    told |= {"money_back", "opens_soon"}
     assert set(KINDS) == told
 
 

@@ -6,12 +6,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from app.domain.addresses import FIELDS, Address
 from app.domain.drops import Door, Drop, Phase, Variant
 from app.domain.orders import CONFIRMING, MoneyState, OrderState
 from app.domain.verdicts import Verdict
+from app.ledger import InTheWay, KeptAddress
 from app.web.render import ROOT, Account, Card, Mine, OrderView, PaymentChoice, Renderer, Said, Scene, VariantScene
 from app.web.sayings import WORDS, said
 
@@ -95,6 +98,14 @@ def an_order(state: str = OrderState.PENDING_PAYMENT, **changes) -> OrderView:
         moving=state in (OrderState.PROCESSING, CONFIRMING),
     )
     return replace(order, **changes)
+
+
+KEPT = KeptAddress(7, Address("Mira Lind", "Torsgatan 1", "", "113 62", "Stockholm", "", "SE"))
+ADDRESS_PAGE = {
+    "action": "/account/address", "back": "/account", "order": None, "kept": [], "problem": None,
+    "typed": dict.fromkeys(FIELDS, ""), "countries": (("SE", "Sweden"),),
+}  # fmt: skip
+IN_THE_WAY = InTheWay(uuid4(), OrderState.PROCESSING, "Night lamp")
 
 
 def mine(**changes) -> Mine:
@@ -331,7 +342,22 @@ def test_what_is_yours_is_green_in_the_private_fragment_only(renderer):
         ("index.html", {"cards": [Card(a_drop(picture=None), a_scene(a_drop(), Phase.OPEN))]}),
         ("orders.html", {"orders": []}),
         ("orders.html", {"orders": [an_order(state) for state in STATES]}),
-        ("account.html", {"orders": [an_order()], "account": Account("mira@example.org")}),
+        ("account.html", {"orders": [an_order()], "account": Account("mira@example.org"), "addresses": [], "countries": {}}),
+        ("account.html", {"orders": [], "account": Account("m@example.org"), "addresses": [KEPT], "countries": {"SE": "Sweden"}}),
+        ("address.html", ADDRESS_PAGE),
+        ("address.html", ADDRESS_PAGE | {"problem": {"field": "postcode", "text": "Which postal code?"}}),
+        ("address.html", ADDRESS_PAGE | {"order": an_order(ships=True, can_send=True), "kept": [KEPT]}),
+        *(
+            (
+                "confirmation.html",
+                {"order": an_order(state, address=KEPT.address), "owner": owner, "country": "Sweden", "link": "/o/x"},
+            )
+            for state in STATES
+            for owner in (True, False)
+        ),
+        ("farewell.html", {"holds": [], "in_the_way": [], "unsure": True}),
+        ("farewell.html", {"holds": [IN_THE_WAY], "in_the_way": [], "unsure": False}),
+        ("farewell.html", {"holds": [], "in_the_way": [IN_THE_WAY], "unsure": False}),
         ("sign_in.html", {"next": "/drops/x", "email": "", "problem": None}),
         ("sign_in.html", {"next": "/", "email": "mira@", "problem": "This is not an e-mail address."}),
         ("sign_in_code.html", {"next": "/", "email": "mira@example.org", "problem": None}),

@@ -84,3 +84,21 @@ ON CONFLICT (drop_id, shopper_id) DO UPDATE SET told_at = NULL WHERE reminders.t
 -- name: reminded
 -- Whether this shopper is to be told before the drop opens.
 SELECT EXISTS (SELECT FROM reminders WHERE drop_id = $1 AND shopper_id = $2 AND told_at IS NULL);
+
+-- name: remind_due
+-- Whoever asked is told once that a drop opens within $1 seconds; a drop that was paused, closed or cancelled meanwhile says nothing.
+WITH told AS (
+    UPDATE reminders SET told_at = now() FROM drops
+    WHERE drops.id = reminders.drop_id AND reminders.told_at IS NULL AND drops.door = 'open'
+      AND drops.opens_at > now() AND drops.opens_at <= now() + make_interval(secs => $1)
+    RETURNING reminders.drop_id, reminders.shopper_id
+)
+INSERT INTO messages (kind, subject_id, recipient, language, data, state)
+SELECT 'opens_soon', drops.id || ':' || shoppers.id || ':' || extract(epoch FROM drops.opens_at)::bigint, shoppers.email_written,
+       shoppers.language,
+       jsonb_build_object('drop_slug', drops.slug, 'drop_title', drops.title, 'shop_name', shops.name, 'variant', '', 'quantity', 1,
+                          'opens', to_char(drops.opens_at AT TIME ZONE 'UTC', 'HH24:MI') || ' UTC'),
+       CASE WHEN shoppers.synthetic THEN 'withheld' ELSE 'waiting' END
+FROM told JOIN drops ON drops.id = told.drop_id JOIN shops ON shops.id = drops.shop_id JOIN shoppers ON shoppers.id = told.shopper_id
+WHERE shoppers.deleted_at IS NULL
+ON CONFLICT (kind, subject_id) DO NOTHING;

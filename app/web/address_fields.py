@@ -1,0 +1,56 @@
+"""An address as requests carry it, and the countries as pages name them."""
+
+import functools
+from collections.abc import Mapping
+from uuid import UUID
+
+from babel import Locale
+
+from app.domain.addresses import COUNTRIES, address_from
+from app.errors import BadInput, NotFound
+from app.languages import Language
+from app.web.call import Call
+from app.web.doors import Doors, shopper_of
+
+ID_CHARACTERS_MAX = 18
+
+
+async def give_address(call: Call, doors: Doors, order_id: UUID) -> bool:
+    """The address that a request carries (typed, or `address_id` of a kept one) becomes the order's -> False: too late, or no need.
+
+    BadInput names the field that is wrong.
+    """
+    fields, shopper_id = call.fields(), shopper_of(call).shopper_id
+    if fields.get("address_id") not in (None, ""):
+        wanted = id_of(str(fields["address_id"]))
+        kept = next((one for one in await doors.ledger.addresses_of(shopper_id) if one.id == wanted), None)
+        if kept is None:
+            raise BadInput("This address is not kept any more. Choose another.", field="address_id")
+        address = kept.address
+    else:
+        nested = fields.get("address")
+        address = address_from(nested if isinstance(nested, Mapping) else fields)
+    return await doors.ledger.send_to(order_id, shopper_id, address)
+
+
+def carries_address(call: Call) -> bool:
+    fields = call.fields()
+    return bool(fields.get("address_id")) or "address" in fields or "street" in fields
+
+
+@functools.cache
+def countries_in(language: Language) -> tuple[tuple[str, str], ...]:
+    """-> (code, name) of every country, by name in this language."""
+    names = Locale.parse(language.locale).territories
+    return tuple(sorted(((code, names[code]) for code in COUNTRIES), key=lambda country: country[1].casefold()))
+
+
+def country_name(code: str, language: Language) -> str:
+    return Locale.parse(language.locale).territories.get(code, code)
+
+
+def id_of(text: str) -> int:
+    """-> the number; NotFound for anything that no row can have."""
+    if not (text.isascii() and text.isdigit() and len(text) <= ID_CHARACTERS_MAX):
+        raise NotFound(text)
+    return int(text)
