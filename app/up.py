@@ -193,8 +193,7 @@ class _Machine:
             sandbox = self._sandbox("provider")
             self.environment["STRIPE_API_BASE"] = sandbox["url"]
             self.environment["STRIPE_SECRET_KEY"] = self.outside.get("STRIPE_SECRET_KEY") or sandbox["token"]
-            sandbox["webhook_secret"] = folders.kept_secret(self.data / "webhook-secret")
-            self.environment["STRIPE_WEBHOOK_SECRET"] = sandbox["webhook_secret"]
+            self.environment["STRIPE_WEBHOOK_SECRET"] = folders.kept_secret(self.data / "webhook-secret")
         if self.commands.warehouse and not production:
             sandbox = self._sandbox("warehouse")
             self.environment |= {"DOORMAN_WAREHOUSE_URL": sandbox["url"], "DOORMAN_WAREHOUSE_TOKEN": sandbox["token"]}
@@ -204,11 +203,12 @@ class _Machine:
         self.sandboxes[name] = {"url": f"http://{HOST}:{port}", "token": folders.kept_secret(self.data / f"{name}-token")}
         return self.sandboxes[name]
 
-    def notices_to_us(self, sandbox: dict[str, str]) -> dict[str, str]:
+    def notices_to_us(self, sandbox: str) -> dict[str, str]:
         """-> what the sandbox provider needs in order to tell the web processes what happens to payments."""
-        if "webhook_secret" not in sandbox:
+        if sandbox != "provider":
             return {}
-        return {"SANDBOX_WEBHOOK_URL": f"{self.url}/webhooks/stripe", "SANDBOX_WEBHOOK_SECRET": sandbox["webhook_secret"]}
+        secret = self.environment["STRIPE_WEBHOOK_SECRET"]
+        return {"SANDBOX_WEBHOOK_URL": f"{self.url}/webhooks/stripe", "SANDBOX_WEBHOOK_SECRET": secret}
 
     def migrate(self) -> None:
         if self.commands.migrate and not self.supervisor.stopping:
@@ -231,7 +231,7 @@ class _Machine:
             (self.data / name).mkdir(exist_ok=True, mode=0o700)
             arguments = ["--host", HOST, "--port", str(urlsplit(sandbox["url"]).port)]
             arguments += ["--data", str(self.data / name), "--token-file", str(self.data / f"{name}-token")]
-            launch = command([*programs[name], *arguments], self.notices_to_us(sandbox), output=self.logs / f"{name}.log")
+            launch = command([*programs[name], *arguments], self.notices_to_us(name), output=self.logs / f"{name}.log")
             self._start(f"Sandbox {name}", name, launch, stage=SANDBOXES, stop_seconds=3.0)
         finishes_seconds = Settings.from_environment(self.outside).job_timeout_seconds + WORKER_MARGIN_SECONDS  # what is claimed
         for name, program in (("recorder", self.commands.recorder), ("worker", self.commands.worker)):

@@ -8,9 +8,17 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+import structlog
 
 from app.embedded import postgres, valkey
 from app.ledger.migrate import migrate
+
+
+@pytest.fixture(autouse=True)
+def own_log():
+    """A command run inside a test points the log at that test's captured output, which ends with it."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -205,13 +205,17 @@ class Shopper:
             await asyncio.sleep(0.1)
 
 
+def asking(house: House, slug: str, cookies: list[str], *, key: str = "k", variant: str = "") -> Ask:
+    """-> the same buy for everyone."""
+    body = f"key={key}" + (f"&variant={variant}" if variant else "")
+    return Ask(url=f"{house.url}/drops/{slug}/buy", buyers=len(cookies), cookies=cookies, body=body, keep_bodies=True)
+
+
 async def everyone_buys(
     house: House, slug: str, cookies: list[str], *, key: str = "k", variant: str = "", connections: int = 200
 ) -> Tally:
     """Everyone presses Buy once, over keep-alive connections -> every answer accounted for."""
-    body = f"key={key}" + (f"&variant={variant}" if variant else "")
-    ask = Ask(url=f"{house.url}/drops/{slug}/buy", buyers=len(cookies), cookies=cookies, body=body, keep_bodies=True)
-    return await Crowd(ask, connections).play()
+    return await Crowd(asking(house, slug, cookies, key=key, variant=variant), connections).play()
 
 
 async def everyone_pays(house: House, orders: list[tuple[str, str]], method: str = "pm_card_visa") -> Tally:
