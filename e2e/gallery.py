@@ -14,7 +14,7 @@ from app.domain.orders import CONFIRMING, MoneyState, OrderState
 from app.domain.verdicts import Verdict
 from app.languages import ENGLISH, GERMAN, MIRRORED, Language, speaking
 from app.web.orders_view import CHOICES, WORDS
-from app.web.problems import HEADINGS, NO_ANSWER, NOT_HERE
+from app.web.problems import FAULT, HEADINGS, NO_ANSWER, NOT_HERE
 from app.web.render import ROOT, Account, Card, OrderView, Renderer
 from app.web.sayings import said
 from e2e.people import DESKTOP, PHONE
@@ -122,6 +122,7 @@ def others(renderer: Renderer) -> list[Sheet]:
         "account": ("account.html", {"orders": mixed[:2], "account": Account("mira@example.org")}),
         "fault-404": ("error.html", {"status": 404, "title": HEADINGS[404], "detail": NOT_HERE}),
         "fault-429": ("error.html", {"status": 429, "title": HEADINGS[429], "detail": said(Verdict.TOO_FAST).detail}),
+        "fault-500": ("error.html", {"status": 500, "title": HEADINGS[500], "detail": FAULT}),
         "fault-503": ("error.html", {"status": 503, "title": HEADINGS[503], "detail": NO_ANSWER}),
     }
     return [

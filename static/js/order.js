@@ -10,6 +10,7 @@ const LOOK_RESTING_MS = 15_000; // one that rests: paid in another tab, refunded
 
 const order = () => document.querySelector("[data-order-state]");
 let mark = Infinity;
+let ticked = false;
 let timer = 0;
 let state = order().dataset.orderState;
 
@@ -28,11 +29,12 @@ function tick() {
 }
 
 function tell(seconds) {
+  const first = !ticked;
+  ticked = true;
   const next = MARKS_SECONDS.findLast((one) => seconds <= one);
   if (next === undefined || next >= mark) return;
-  const first = mark === Infinity;
   mark = next;
-  if (first && seconds !== next) return;
+  if (first && seconds !== next) return; // the page was opened between two marks
   const words = document.querySelector("[data-announcer]").dataset;
   announce(next >= 60 ? fill(words.wordsMinutes, next / 60) : fill(words.wordsSeconds, next));
 }
