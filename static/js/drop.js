@@ -15,6 +15,7 @@ const opensAt = () => Date.parse(scene().dataset.opensAt);
 const waiting = () => phase() === "announced" || phase() === "last_seconds";
 let told = performance.now();
 let mark = Infinity;
+let ticked = false;
 let asked = false;
 
 /* ---- the scene ------------------------------------------------------------------------------------------------------------ */
@@ -109,9 +110,10 @@ function tick() {
 }
 
 function tellMark(seconds) {
+  const first = !ticked;
+  ticked = true;
   const next = MARKS_SECONDS.findLast((one) => seconds <= one);
   if (next === undefined || next >= mark) return;
-  const first = mark === Infinity;
   mark = next;
   if (first && seconds !== next) return; // the page was opened between two marks
   const words = main.querySelector("[data-announcer]").dataset;
