@@ -19,7 +19,7 @@ from app.web.render import ROOT, Account, Card, OrderView, Renderer
 from app.web.sayings import said
 from e2e.people import DESKTOP, PHONE
 from tests.house import House
-from tests.web.test_templates import a_drop, a_scene, an_order, mine
+from tests.web.test_templates import ADDRESS_PAGE, IN_THE_WAY, KEPT, a_drop, a_scene, an_order, mine
 
 # Letters and pictures that are in sight are there.
 DRAWN = """async () => {
@@ -81,6 +81,8 @@ def orders(renderer: Renderer) -> list[Sheet]:
     shown = {
         "hold": order(OrderState.PENDING_PAYMENT),
         "declined": order(OrderState.PENDING_PAYMENT, attempts_left=2, notice="The card has insufficient funds."),
+        "hold-to-send": order(OrderState.PENDING_PAYMENT, ships=True, can_send=True),
+        "hold-sent-to": order(OrderState.PENDING_PAYMENT, ships=True, can_send=True, address=KEPT.address),
         "bank": order(OrderState.PENDING_PAYMENT, can_pay=False, authenticate_url="/bank"),
         "paying": order(OrderState.PROCESSING),
         "paid": order(OrderState.PAID, wristband=63, wristbands=100),
@@ -111,6 +113,9 @@ def others(renderer: Renderer) -> list[Sheet]:
         for drop in (a_drop(slug=f"g-{phase.value.replace('_', '-')}", picture=picture, title=titles[picture]),)
     ]
     mixed = [order(state, id=f"{n:08x}-5d2a-8c11-9e07-3f6b1c2d4e5f") for n, state in enumerate(OrderState)]
+    mine_of = {"account": Account("mira@example.org"), "countries": {"SE": "Sweden"}}
+    shipped = order(OrderState.PENDING_PAYMENT, ships=True, can_send=True)
+    confirmed = order(OrderState.PAID, address=KEPT.address)
     pages = {
         "list": ("index.html", {"cards": cards}),
         "list-empty": ("index.html", {"cards": []}),
@@ -119,7 +124,15 @@ def others(renderer: Renderer) -> list[Sheet]:
         "sign-in-code": ("sign_in_code.html", {"next": "/", "email": "mira@example.org", "problem": None}),
         "orders": ("orders.html", {"orders": mixed}),
         "orders-empty": ("orders.html", {"orders": []}),
-        "account": ("account.html", {"orders": mixed[:2], "account": Account("mira@example.org")}),
+        "account": ("account.html", mine_of | {"orders": mixed[:2], "addresses": [KEPT]}),
+        "account-empty": ("account.html", mine_of | {"orders": [], "addresses": []}),
+        "address": ("address.html", ADDRESS_PAGE),
+        "address-wrong": ("address.html", ADDRESS_PAGE | {"problem": {"field": "postcode", "text": "Which postal code?"}}),
+        "address-kept": ("address.html", ADDRESS_PAGE | {"order": shipped, "kept": [KEPT]}),
+        "confirmation": ("confirmation.html", {"order": confirmed, "owner": True, "country": "Sweden", "link": "/o/x"}),
+        "confirmation-by-link": ("confirmation.html", {"order": confirmed, "owner": False, "country": "Sweden", "link": "/o/x"}),
+        "farewell": ("farewell.html", {"holds": [IN_THE_WAY], "in_the_way": [], "unsure": True}),
+        "farewell-not-yet": ("farewell.html", {"holds": [], "in_the_way": [IN_THE_WAY], "unsure": False}),
         "fault-404": ("error.html", {"status": 404, "title": HEADINGS[404], "detail": NOT_HERE}),
         "fault-429": ("error.html", {"status": 429, "title": HEADINGS[429], "detail": said(Verdict.TOO_FAST).detail}),
         "fault-500": ("error.html", {"status": 500, "title": HEADINGS[500], "detail": FAULT}),
