@@ -190,5 +190,6 @@ class ScriptedWarehouse:
         self.calls["create"] += 1
         self._fault("create", "before")
         number = self.has(parcel.reference)
+        self.parcels[-1]["asked"] = parcel
         self._fault("create", "after")
         return Found(number, datetime.now(UTC), None)

@@ -51,7 +51,7 @@ class HttpWarehouse:
         body = {
             "reference": str(parcel.reference),
             "lines": [{"item": parcel.item[:TEXT_CHARACTERS_MAX], "quantity": parcel.quantity}],
-            "address": {"contact": parcel.contact},
+            "address": {**(parcel.address or {}), "contact": parcel.contact},
         }
         return _found(await self._ask("POST", json=body))
 

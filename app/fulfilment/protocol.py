@@ -18,6 +18,7 @@ class Asked:
     item: str
     quantity: int
     contact: str  # whom to write to about it
+    address: dict | None = None  # where it goes, in the fields of app/domain/addresses.py; None: it was not asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ at any later moment leaves a row that says "it may exist": from then on it is on
 everything and a parcel exclude each other under the order's lock: whoever comes first stops the other, or the parcel is flagged.
 """
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -36,6 +37,7 @@ class ClaimedParcel:
     drop_title: str
     variant: str
     email: str
+    address: dict | None  # where it goes, None: it was not asked for
     settled: bool  # a listing shows what there is by now
 
 
@@ -76,7 +78,8 @@ class ParcelsPart(Pool):
             await ask.row("lock_order", order_id)
             if not await ask.count("claim_parcel", order_id, token, claim_dead_seconds, now):
                 return None
-            return ClaimedParcel(**await ask.row("claimed_parcel", order_id, settle_seconds))
+            row = dict(await ask.row("claimed_parcel", order_id, settle_seconds))
+            return ClaimedParcel(**row | {"address": row["address"] and json.loads(row["address"])})
 
     async def parcel_creating(self, order_id: UUID, token: UUID) -> bool:
         """Note that the warehouse is about to be asked -> False: do not ask (claim lost, refunded, or asked before)."""

@@ -93,8 +93,9 @@ class Packer:
         if not await self._ledger.parcel_creating(claimed.order_id, token):
             return "lost"
         item = claimed.drop_title if claimed.variant in ("", "Standard") else f"{claimed.drop_title}, {claimed.variant}"
+        parcel = Asked(claimed.order_id, item, claimed.quantity, claimed.email, claimed.address)
         try:
-            made = await self._warehouse.create(Asked(claimed.order_id, item, claimed.quantity, claimed.email))
+            made = await self._warehouse.create(parcel)
         except WarehouseAway as error:  # it certainly did not arrive
             await self._ledger.parcel_waits(claimed.order_id, token, str(error), asked=False)
             return "waits"

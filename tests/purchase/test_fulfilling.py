@@ -1,5 +1,6 @@
 """Parcels are never made blind, never twice, and never silently not at all (R8, A10)."""
 
+import json
 from datetime import timedelta
 from uuid import uuid4
 
@@ -33,6 +34,24 @@ async def test_a_paid_order_is_made_once_however_many_jobs_ask(shop):
     assert await ships(shop, order) == "lost"
     assert (await shop.ledger.order(order)).tracking == "SBX4711"
     assert await shop.mails("parcel_sent") == [(await shop.ledger.order(order)).email]
+
+
+async def test_the_parcel_goes_where_the_order_says(shop):
+    order = await shop.pays(await shop.opens())
+    address = {
+        "name": "a name",
+        "street": "a street",
+        "more": "a more",
+        "postcode": "a postcode",
+        "town": "a town",
+        "region": "a region",
+        "country": "DE",
+    }
+    await shop.sql("UPDATE orders SET address = $2::jsonb WHERE id = $1", order, json.dumps(address))
+    assert await ships(shop, order) == "made"
+    asked = shop.warehouse.parcels[-1]["asked"]
+    assert asked.address == address
+    assert (asked.quantity, asked.contact) == (1, (await shop.ledger.order(order)).email)
 
 
 async def test_nothing_is_made_before_payment_or_for_what_is_not_there(shop):

@@ -31,7 +31,7 @@ WHERE parcels.order_id = $1 AND orders.id = $1 AND parcels.state IN ('waiting', 
 -- name: claimed_parcel
 -- What the holder of the claim needs to know. `settled`: so long ago paid, and last asked to make it, that a listing shows what there is.
 SELECT parcels.order_id, orders.drop_id, parcels.state, parcels.creates, parcels.number, orders.paid_at, orders.quantity,
-       drops.title AS drop_title, variants.name AS variant, shoppers.email_written AS email,
+       drops.title AS drop_title, variants.name AS variant, shoppers.email_written AS email, orders.address,
        greatest(orders.paid_at, parcels.created_last_at) < now() - make_interval(secs => $2) AS settled
 FROM parcels
 JOIN orders ON orders.id = parcels.order_id
