@@ -35,7 +35,7 @@ from app.web.call import Call
 from app.web.catalogue import Catalogue
 from app.web.page_bytes import KEY_HOLE, PageBytes
 from app.web.problems import HTML_TYPE
-from app.web.render import Card, Mine, Renderer, Scene
+from app.web.render import EVERYTHING, Mine, Renderer, Scene
 from app.web.scenes import Scenes
 
 FRESH_SECONDS = 0.25
@@ -178,17 +178,13 @@ class PageCache:
     # drawing
 
     async def _draw_list(self, which: Which, began_at: float) -> Kept:
-        cards = await self.cards()
+        cards = await self.scenes.cards(self.catalogue.drops()[:CARDS_MAX], self.hub.watching)
 
         def draw() -> str:
-            return self.renderer.page("index.html", signed_in=which.signed_in, path=LIST_PATH, cards=cards)
+            return self.renderer.page("index.html", signed_in=which.signed_in, path=LIST_PATH, cards=cards, wanted=EVERYTHING)
 
         return await self._kept_page(which, began_at, [(card.drop, card.scene) for card in cards], draw)
 
-    async def cards(self) -> list[Card]:
-        drops = self.catalogue.drops()[:CARDS_MAX]
-        scenes = await asyncio.gather(*(self.scenes.scene(drop, self.hub.watching(drop.id)) for drop in drops))
-        return [Card(drop, scene) for drop, scene in zip(drops, scenes, strict=True)]
 
     async def _draw_drop(self, which: Which, began_at: float) -> Kept | None:
         drop = await self.catalogue.find(which.slug)

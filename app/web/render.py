@@ -22,7 +22,7 @@ DOM hooks: every scene carries data-phase, data-left, data-seq; every order data
 Every full page (not the fragments)
     signed_in bool · path str (the page's own path, for sign-in?next=) · shop_name str
 
-index.html            cards: list of Card(drop, scene)
+index.html            cards: list of Card(drop, scene) · wanted: Wanted      GET / (q, state)
 drop.html             drop: Drop · scene: Scene · mine: Mine          include _fragments/scene.html and _fragments/mine.html
                       static/js/live.js follows /drops/{slug}/live, or polls stock; /mine is fetched again after Back only, never at
                       the opening, when everybody would ask at once: which of its parts show follows data-phase in CSS (data-in).
@@ -130,6 +130,20 @@ class Card:
 
     drop: Drop
     scene: Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody looks for in the list; both empty: everything."""
+
+    words: str = ""
+    state: str = ""  # 'soon', 'open', 'sold_out' or ''
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.state)
+
+
+EVERYTHING = Wanted()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ nothing fails.
 """
 
 import asyncio
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -16,7 +17,7 @@ from app.gate import Gate, Peek
 from app.languages import Language, language_named, speaking
 from app.live import HTML, JSON
 from app.web.catalogue import Catalogue
-from app.web.render import Renderer, Scene, VariantScene
+from app.web.render import Card, Renderer, Scene, VariantScene
 
 READING_SECONDS = 0.1  # pages and JSON may be this old
 
@@ -42,6 +43,11 @@ class Scenes:
         peek = await self.gate.peek(drop_id)
         self._latest[drop_id] = (peek, asked_at)
         return peek
+
+    async def cards(self, drops: Sequence[Drop], watching: Callable[[int], int]) -> list[Card]:
+        """-> the drops with their scenes. `watching`: drop id -> people."""
+        scenes = await asyncio.gather(*(self.scene(drop, watching(drop.id)) for drop in drops))
+        return [Card(drop, scene) for drop, scene in zip(drops, scenes, strict=True)]
 
     def forget(self, drop_id: int) -> None:
         """Something was written: what was read before is no answer any more."""

@@ -1,6 +1,5 @@
 """The shop window: the list of drops, a drop's page, and the private fragment of what is the viewer's own in it."""
 
-import asyncio
 import secrets
 
 from litestar import Response, get
@@ -12,25 +11,25 @@ from app.errors import LedgerUnreachable, NotFound
 from app.web.calendar import SUFFIX, calendar_file
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document
+from app.web.finding import found, wanted_by
 from app.web.orders_view import recorded
-from app.web.render import Card, Mine
+from app.web.page_cache import CARDS_MAX
+from app.web.render import Mine
 from app.web.sayings import said_by_name
 from app.web.scenes import stock_json
 
-CARDS_MAX = 48
 ORDERS_LOOKED_AT_MAX = 100
 
 
 @get("/")
 async def list_drops(call: ThisCall, doors: TheseDoors) -> Response:
-    drops = doors.catalogue.drops()[:CARDS_MAX]
-    scenes = await asyncio.gather(*(doors.scenes.scene(drop, doors.hub.watching(drop.id)) for drop in drops))
-    cards = [Card(drop, scene) for drop, scene in zip(drops, scenes, strict=True)]
+    wanted = wanted_by(call)
+    cards = await found(doors, wanted, CARDS_MAX)
     if call.wants_json:
         return document(
             {"drops": [{"slug": card.drop.slug, "title": card.drop.title, "phase": card.scene.phase} for card in cards]}
         )
-    return doors.page(call, "index.html", cards=cards)
+    return doors.page(call, "index.html", cards=cards, wanted=wanted)
 
 
 @get("/drops/{slug:str}")

@@ -15,7 +15,7 @@ from app.domain.drops import Door, Drop, Phase, Variant
 from app.domain.orders import CONFIRMING, MoneyState, OrderState
 from app.domain.verdicts import Verdict
 from app.ledger import InTheWay, KeptAddress
-from app.web.render import ROOT, Account, Card, Mine, OrderView, PaymentChoice, Renderer, Said, Scene, VariantScene
+from app.web.render import EVERYTHING, ROOT, Account, Card, Mine, OrderView, PaymentChoice, Renderer, Said, Scene, VariantScene
 from app.web.sayings import WORDS, said
 
 NOW = datetime(2026, 11, 30, 19, 47, 13, 412_000, tzinfo=UTC)
@@ -337,9 +337,9 @@ def test_what_is_yours_is_green_in_the_private_fragment_only(renderer):
 @pytest.mark.parametrize(
     ("page", "context"),
     [
-        ("index.html", {"cards": []}),
-        ("index.html", {"cards": [Card(a_drop(), a_scene(a_drop(), phase)) for phase in Phase]}),
-        ("index.html", {"cards": [Card(a_drop(picture=None), a_scene(a_drop(), Phase.OPEN))]}),
+        ("index.html", {"wanted": EVERYTHING, "cards": []}),
+        ("index.html", {"wanted": EVERYTHING, "cards": [Card(a_drop(), a_scene(a_drop(), phase)) for phase in Phase]}),
+        ("index.html", {"wanted": EVERYTHING, "cards": [Card(a_drop(picture=None), a_scene(a_drop(), Phase.OPEN))]}),
         ("orders.html", {"orders": []}),
         ("orders.html", {"orders": [an_order(state) for state in STATES]}),
         ("account.html", {"orders": [an_order()], "account": Account("mira@example.org"), "addresses": [], "countries": {}}),
