@@ -92,6 +92,10 @@ class MessagesPart(Pool):
         """-> mails that were refused, given up, or sent twice without an answer, newest first: for the seller."""
         return [stored_from(row) for row in await self._rows("undelivered", limit)]
 
+    async def write_in(self, shopper_id: int, language: str) -> bool:
+        """Mails to this shopper are written in this language (a tag such as 'de') from now on -> False: they were before."""
+        return await self._count("write_in", shopper_id, language) == 1
+
     async def warn_holds(self, limit: int) -> int:
         """Tell those whose hold ends soon, each once -> how many."""
         return await self._count("warn_holds", WARN_SECONDS_MAX, WARN_SHARE, WARNED_HOLD_SECONDS_MIN, limit)

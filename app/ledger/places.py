@@ -88,6 +88,10 @@ class PlacesPart(Pool):
         """-> the places that this shopper has on the drop's list, oldest first."""
         return [Place(**row) for row in await self._rows("places_of", drop_id, shopper_id)]
 
+    async def waiters(self, drop_id: int) -> frozenset[int]:
+        """-> every shopper with a place on the drop's list."""
+        return frozenset(row["shopper_id"] for row in await self._rows("waiters", drop_id))
+
     async def leave_list(self, drop_id: int, variant_id: int, shopper_id: int) -> bool:
         """-> False: no place of theirs waits there."""
         return await self._count("leave_list", drop_id, variant_id, shopper_id) == 1

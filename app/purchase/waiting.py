@@ -16,7 +16,7 @@ import structlog
 from app.clock import monotonic
 from app.domain.ids import new_order_id
 from app.errors import LedgerUnreachable
-from app.gate import Gate, Heir
+from app.gate import Gate, Heir, Limiter
 from app.ledger import Joined, Ledger, NextInLine, Wish
 from app.live import Feed
 
@@ -24,6 +24,7 @@ JOINS_AT_ONCE_MAX = 500  # of one transaction
 JOINS_PENDING_MAX = 10_000  # of one drop in this process; more are turned away
 TELL_SECONDS = 1.0  # pages hear of a list's length at most this often from one process
 HEIRS_MAX = 100  # candidates of one call to the gate: more than units that come back at the same moment in all processes
+DROPS_REMEMBERED_MAX = 256  # whose waiters one process remembers
 PAGE_PLACES = 200  # places read at once in search of them
 
 log = structlog.get_logger("waitlist")
@@ -32,8 +33,12 @@ log = structlog.get_logger("waitlist")
 class Lists:
     """The lists of all drops, as one web process serves them."""
 
-    def __init__(self, ledger: Ledger, feed: Feed):
+    def __init__(self, ledger: Ledger, gate: Gate, feed: Feed, join_limit: tuple[int, float]):
+        """`join_limit`: (joins, seconds) of one shopper, over all processes."""
         self._ledger, self._feed = ledger, feed
+        self.pace = Limiter(gate, "waiter", *join_limit)
+        self._waiters: dict[int, frozenset[int]] = {}
+        self._asking: dict[int, asyncio.Task] = {}
         self._pending: dict[int, list[tuple[Wish, asyncio.Future]]] = {}
         self._flushing: dict[int, asyncio.Task] = {}
         self._told_at: dict[int, float] = {}
@@ -47,19 +52,55 @@ class Lists:
         joined = asyncio.get_running_loop().create_future()
         pending.append((wish, joined))
         if drop_id not in self._flushing:
-            task = self._flushing[drop_id] = asyncio.create_task(self._flush(drop_id))
-            task.add_done_callback(lambda _: self._flushing.pop(drop_id, None))
+            self._flushing[drop_id] = asyncio.create_task(self._flush(drop_id))
         return await asyncio.shield(joined)
+
+    async def waits(self, drop_id: int, shopper_id: int) -> bool:
+        """Has this shopper a place on the drop's list? From memory, which the feed's word for a changed list empties."""
+        waiters = self._waiters.get(drop_id)
+        if waiters is None:
+            task = self._asking.get(drop_id)
+            if task is None:
+                task = self._asking[drop_id] = asyncio.create_task(self._ledger.waiters(drop_id))
+                task.add_done_callback(lambda done: self._answered(drop_id, done))
+            waiters = await asyncio.shield(task)
+        return shopper_id in waiters
+
+    def _answered(self, drop_id: int, task: asyncio.Task) -> None:
+        if self._asking.get(drop_id) is not task:
+            return  # the list has changed since it was asked for
+        del self._asking[drop_id]
+        if not task.cancelled() and task.exception() is None:
+            if len(self._waiters) >= DROPS_REMEMBERED_MAX:
+                self._waiters.clear()
+            self._waiters[drop_id] = task.result()
+
+    def forget(self, drop_id: int) -> None:
+        """The list of this drop changed."""
+        self._waiters.pop(drop_id, None)
+        self._asking.pop(drop_id, None)
+
+    def forget_all(self) -> None:
+        """The feed was deaf for a while."""
+        self._waiters.clear()
+        self._asking.clear()
 
     async def leave(self, drop_id: int, variant_id: int, shopper_id: int) -> bool:
         """-> False: no place of theirs waits there (an offered one is an order, and is given back as one)."""
         left = await self._ledger.leave_list(drop_id, variant_id, shopper_id)
         if left:
+            self.forget(drop_id)
             self._tell(drop_id)
         return left
 
     async def _flush(self, drop_id: int) -> None:
         """Bring the pending joins of a drop to the ledger, as many at once as have come meanwhile."""
+        try:
+            await self._flush_pending(drop_id)
+        finally:
+            del self._flushing[drop_id]  # at once: who joins now must start the next one
+
+    async def _flush_pending(self, drop_id: int) -> None:
         while pending := self._pending.pop(drop_id, []):
             batch, rest = pending[:JOINS_AT_ONCE_MAX], pending[JOINS_AT_ONCE_MAX:]
             if rest:
@@ -75,6 +116,7 @@ class Lists:
                 if not joined.done():
                     joined.set_result(answer)
             if any(answer.fresh for answer in answers):
+                self.forget(drop_id)
                 self._tell(drop_id)
 
     def _tell(self, drop_id: int) -> None:

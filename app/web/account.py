@@ -15,7 +15,7 @@ from litestar import Response, get, post
 from app.clock import now
 from app.domain import emails
 from app.errors import BadInput, NotFound
-from app.languages import N_, _, when
+from app.languages import N_, _, spoken, when
 from app.ledger import Message
 from app.web.address_fields import countries_in
 from app.web.call import Call
@@ -81,6 +81,7 @@ async def try_code(call: ThisCall, doors: TheseDoors) -> Response:
     if found is None:
         return refused(call, doors, "sign_in_code.html", WRONG, next=target, email=address)
     shopper = await doors.ledger.shopper(await doors.ledger.shopper_for(*found))
+    await doors.ledger.write_in(shopper.id, spoken().tag)
     cookies = [doors.sessions.fresh_cookie(shopper.id, shopper.session_epoch), doors.sessions.cookie(asked_name(doors), "", 0)]
     if call.wants_json:
         response = document({"signed_in": True, "next": target})

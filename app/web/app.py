@@ -25,7 +25,7 @@ from app.live import Hub
 from app.mail.letters import Letters
 from app.purchase.reserving import Counter
 from app.purchase.waiting import Lists
-from app.web import account, calendar, dev, farewell, health, keepsake, orders, pictures, sending, shop, webhooks
+from app.web import account, calendar, dev, farewell, health, keepsake, orders, pictures, sending, shop, waitlist, webhooks
 from app.web.call import SCOPE_KEY, Call
 from app.web.catalogue import Catalogue
 from app.web.doors import Doors, SignInNeeded, redirect
@@ -49,6 +49,9 @@ ROUTES = [
     shop.list_drops,
     shop.show_drop,
     shop.show_mine,
+    waitlist.show_places,
+    waitlist.join,
+    waitlist.leave,
     orders.list_orders,
     orders.show_order,
     orders.show_status,
@@ -96,7 +99,8 @@ def create_app(parts: wiring.Web) -> Guard:
     catalogue = Catalogue(parts.ledger, shared)
     scenes = Scenes(parts.gate, catalogue, renderer)
     hub = Hub(scenes.read, scenes.draw, parts.feed, count_loopback=settings.production or settings.limit_loopback)
-    pages = PageCache(catalogue=catalogue, scenes=scenes, hub=hub, renderer=renderer, gate=parts.gate, shared=shared)
+    lists = Lists(parts.ledger, parts.gate, parts.feed, settings.buy_limit)
+    pages = PageCache(catalogue=catalogue, scenes=scenes, hub=hub, renderer=renderer, gate=parts.gate, shared=shared, lists=lists)
     metrics.gauge("doorman_pages_drawn", "List and drop pages drawn by this process", lambda: pages.pages_drawn)
     metrics.gauge("doorman_sockets", "Open sockets of this process", lambda: hub.sockets_total)
     metrics.gauge("doorman_answers_from_memory", "Buys answered without the gate", lambda: counter.answers_from_memory)
@@ -117,7 +121,7 @@ def create_app(parts: wiring.Web) -> Guard:
         pictures=kept_pictures,
         share_pictures=SharePictures(kept_pictures),
         letters=Letters(settings.public_url),
-        lists=Lists(parts.ledger, parts.feed),
+        lists=lists,
         order_tokens=order_tokens,
         asked_tokens=Signer(settings.secret, "asked", seconds_valid=account.CODE_SECONDS),
         code_key=derive(settings.secret, "code"),
@@ -207,11 +211,13 @@ class Memory:
         match message:
             case {"kind": "gap"}:
                 self.counter.forget_all()
+                self.doors.lists.forget_all()
                 self.pages.written_all()
                 self.start(self.reload())
                 self.start(self.doors.sessions.load_if_possible(self.doors.ledger))
             case {"kind": "drop", "drop": int(drop_id)}:
                 self.counter.forget(drop_id)
+                self.doors.lists.forget(drop_id)
                 self.start(self.refresh(drop_id, message))
                 return  # the hub redraws once the drop has been read again
             case {"kind": "stock", "drop": int(drop_id)}:

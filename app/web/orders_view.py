@@ -46,6 +46,14 @@ REFUSED_WORDS = {
     Refusal.GATE_LEAKED: N_("We are sorry: our counter gave away a piece that was sold already."),
     Refusal.DUPLICATE_BUYER: N_("You have another order in this drop that reaches the limit per person."),
 }
+OFFER_WORDS = {  # of units that were held for a place of the list
+    OrderState.PENDING_PAYMENT: (
+        N_("It’s your turn"),
+        N_("A piece came back and is held for you. Pay before the ring is empty, or it goes to the next on the list."),
+    ),
+    OrderState.EXPIRED: (N_("Your turn has passed"), N_("The time to pay ran out and the piece went to the next on the list.")),
+    OrderState.CANCELLED: (N_("Given back"), N_("The piece goes to the next on the list.")),
+}
 LATE_WORDS = N_("The payment came through after the piece had gone back on sale.")
 UNKNOWN_WORDS = N_("The payment provider has not answered yet. We ask until it does; you are never charged twice.")
 AUTHENTICATE_WORDS = N_("Your bank asks you to confirm this payment. Follow the link, then come back here.")
@@ -86,6 +94,7 @@ def recorded(row: OrderRow) -> OrderView:
         can_pay=waiting and row.attempt_n is None and row.attempts_left > 0 and row.pay_by > now(),
         can_cancel=waiting and not submitted,
         moving=row.state in (OrderState.PENDING_PAYMENT, OrderState.PROCESSING),
+        offered=row.offered,
         wristband=row.wristband,
         wristbands=row.wristbands,
         ships=row.ships,
@@ -99,7 +108,7 @@ def recorded(row: OrderRow) -> OrderView:
 
 def words_for(row: OrderRow, submitted: bool, authenticating: bool) -> tuple[str, str]:
     """-> title and detail of a recorded order, as the catalog knows them."""
-    title, detail = WORDS[row.state]
+    title, detail = OFFER_WORDS.get(row.state, WORDS[row.state]) if row.offered else WORDS[row.state]
     if row.state is OrderState.REFUSED and row.reason in REFUSED_WORDS:
         return title, REFUSED_WORDS[Refusal(row.reason)]
     if row.state in GIVEN_BACK and row.payment in (MoneyState.CAPTURED, MoneyState.PART_REFUNDED, MoneyState.REFUNDED):

@@ -8,7 +8,8 @@ Guarantees
 - Without a write a page is fresh for FRESH_SECONDS and may then be shown, while it is drawn again in the background, up to
   STALE_SECONDS; the shop's time in it is that of the answer all the same (page_bytes.py).
 - Nothing personal is kept. There is one page for everybody signed out and one for everybody signed in who holds nothing in the
-  drop; who holds something is told so by the gate and gets a page of their own, drawn each time, by the router.
+  drop and waits for nothing; who does (the gate, and the memory of the lists, tell) gets a page of their own, drawn each time, by
+  the router.
 
 The gate gone: pages say `not_ready` and are drawn anew every FRESH_SECONDS. The feed deaf: STALE_SECONDS is the bound. Bounded:
 PAGES_MAX pages, the first forgotten first.
@@ -27,10 +28,11 @@ import msgspec
 from app import clock
 from app.clock import iso, monotonic
 from app.domain.drops import LAST_SECONDS, Drop, Phase
-from app.errors import GateUnreachable
+from app.errors import GateUnreachable, LedgerUnreachable
 from app.gate import Gate, Shared
 from app.languages import Language
 from app.live import Hub
+from app.purchase.waiting import Lists
 from app.web.call import Call
 from app.web.catalogue import Catalogue
 from app.web.page_bytes import KEY_HOLE, PageBytes
@@ -78,13 +80,16 @@ class Kept:
 class PageCache:
     """One per web process."""
 
-    def __init__(self, *, catalogue: Catalogue, scenes: Scenes, hub: Hub, renderer: Renderer, gate: Gate, shared: Shared):
+    def __init__(
+        self, *, catalogue: Catalogue, scenes: Scenes, hub: Hub, renderer: Renderer, gate: Gate, shared: Shared, lists: Lists
+    ):
         self.catalogue = catalogue
         self.scenes = scenes
         self.hub = hub
         self.renderer = renderer
         self.gate = gate
         self.shared = shared
+        self.lists = lists
         self.pages_drawn = 0  # by this process
         self._kept: dict[Which, Kept] = {}
         self._drawing: dict[Which, asyncio.Task] = {}
@@ -121,8 +126,10 @@ class PageCache:
         if drop.retired:
             return False  # the gate no longer knows who holds what
         try:
+            if drop.waiting and await self.lists.waits(drop.id, call.session.shopper_id):
+                return False
             return not await self.gate.units_of(drop.id, call.session.shopper_id)
-        except GateUnreachable:
+        except (GateUnreachable, LedgerUnreachable):
             return False
 
     # memory
@@ -184,7 +191,6 @@ class PageCache:
             return self.renderer.page("index.html", signed_in=which.signed_in, path=LIST_PATH, cards=cards, wanted=EVERYTHING)
 
         return await self._kept_page(which, began_at, [(card.drop, card.scene) for card in cards], draw)
-
 
     async def _draw_drop(self, which: Which, began_at: float) -> Kept | None:
         drop = await self.catalogue.find(which.slug)

@@ -67,9 +67,19 @@ class Problem(msgspec.Struct, frozen=True):
         return _(self.detail)
 
 
+class Refused(DoormanError):
+    """A door's refusal that is a whole problem already."""
+
+    def __init__(self, problem: Problem):
+        super().__init__(problem.detail)
+        self.problem = problem
+
+
 def problem_of(error: Exception) -> Problem:
     """-> what the caller may know of an exception."""
     match error:
+        case Refused():
+            return error.problem
         case UnsupportedMedia():
             return Problem(415, str(error))
         case BadInput():

@@ -47,6 +47,7 @@ _fragments/scene.html         drop: Drop · scene: Scene
                               PUBLIC: identical for every viewer, knows no shopper
 _fragments/mine.html          drop: Drop · scene: Scene · mine: Mine
                               root id="mine"; POST /drops/{slug}/buy (variant, quantity, key)
+                              POST /drops/{slug}/waitlist (variant, quantity), POST /drops/{slug}/waitlist/leave (variant)
 _fragments/said.html          drop: Drop · said: Said
                               what htmx gets for a refused buy; also included by mine.html when mine.said
 _fragments/order_status.html  order: OrderView · cards: list of PaymentChoice · notice: str | None
@@ -58,7 +59,8 @@ enhances them: `hx-post` on the same address sends HX-Request-Type: partial and 
 
 import functools
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -88,6 +90,8 @@ class VariantScene:
     left: int
     held: int  # in unpaid checkouts: they may come back
     total: int
+    waiting: int = 0  # places of its list
+    called: int = 0  # the highest number of its list that was ever offered units
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,10 @@ class Scene:
     @property
     def total(self) -> int:
         return sum(variant.total for variant in self.variants)
+
+    @property
+    def waiting(self) -> int:
+        return sum(variant.waiting for variant in self.variants)
 
     @property
     def opens_in_seconds(self) -> int:
@@ -183,6 +191,7 @@ class OrderView:
     moving: bool  # it will change by itself soon: poll status_url
     wristband: int | None = None  # of a paid order: its last wristband's number in the drop
     wristbands: int | None = None  # ... of so many
+    offered: bool = False  # held for its owner's place on the list
     token: str = ""  # our own word for an order that is not recorded yet; polling must carry it on
     ships: bool = False  # an address is needed before paying
     address: Address | None = None  # where it goes
@@ -215,6 +224,14 @@ class PaymentChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceView:
+    """A place of the viewer's that waits."""
+
+    number: int  # what is called
+    ahead: int  # how many wait before it
+
+
+@dataclass(frozen=True, slots=True)
 class Mine:
     """What is this viewer's own on a drop's page. Never cached, never pushed."""
 
@@ -223,6 +240,7 @@ class Mine:
     allowed: int  # units this shopper may still buy (the per-person limit minus live orders)
     orders: tuple[OrderView, ...]  # live orders of this shopper in this drop
     said: Said | None  # the answer to a refused plain-form buy
+    places: Mapping[int, PlaceView] = field(default_factory=dict)  # by variant id
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,10 @@ def scene_of(drop: Drop, peek: Peek | None, watching: int, seq: int) -> Scene:
             opens_at=drop.opens_at,
             closes_at=drop.closes_at,
             watching=watching,
-            variants=tuple(VariantScene(variant.id, variant.name, 0, 0, variant.units_total) for variant in drop.variants),
+            variants=tuple(
+                VariantScene(variant.id, variant.name, 0, 0, variant.units_total, variant.waiting, variant.called)
+                for variant in drop.variants
+            ),
         )
     door = drop.door if drop.door in (Door.CANCELLED, Door.CLOSED) else Door(peek.door)  # the ledger is told first
     return Scene(
@@ -107,6 +110,8 @@ def scene_of(drop: Drop, peek: Peek | None, watching: int, seq: int) -> Scene:
                 peek.left.get(variant.id, 0),
                 peek.held.get(variant.id, 0),
                 peek.total.get(variant.id, variant.units_total),
+                variant.waiting,
+                variant.called,
             )
             for variant in drop.variants
         ),

@@ -14,7 +14,7 @@ from app.web.doors import Doors, TheseDoors, ThisCall, document
 from app.web.finding import found, wanted_by
 from app.web.orders_view import recorded
 from app.web.page_cache import CARDS_MAX
-from app.web.render import Mine
+from app.web.render import Mine, PlaceView, Said
 from app.web.sayings import said_by_name
 from app.web.scenes import stock_json
 
@@ -52,21 +52,23 @@ async def show_mine(slug: FromPath[str], call: ThisCall, doors: TheseDoors) -> R
     return doors.fragment("mine.html", drop=drop, scene=scene, mine=await mine_of(call, doors, drop))
 
 
-async def mine_of(call: Call, doors: Doors, drop: Drop) -> Mine:
+async def mine_of(call: Call, doors: Doors, drop: Drop, *, said: Said | None = None) -> Mine:
     """What is this viewer's own. With the ledger gone it is empty: the page stays up and the gate still knows who has what."""
-    rows = []
+    rows, places = [], []
     if call.session is not None:
         try:
             rows = await doors.ledger.orders_of(call.session.shopper_id, ORDERS_LOOKED_AT_MAX)
+            places = await doors.ledger.places_of(drop.id, call.session.shopper_id)
         except LedgerUnreachable:
-            rows = []
+            rows, places = [], []
     live = [recorded(row) for row in rows if row.drop_id == drop.id and row.state in LIVE]
     return Mine(
         signed_in=call.session is not None,
         key=secrets.token_urlsafe(16),
         allowed=max(0, drop.per_person - sum(order.quantity for order in live)),
         orders=tuple(live),
-        said=said_by_name(call.query("said")),
+        said=said or said_by_name(call.query("said")),
+        places={place.variant_id: PlaceView(place.number, place.ahead) for place in places if place.state == "waiting"},
     )
 
 

@@ -82,8 +82,52 @@ function arrange() {
     const text = left ? fill(words.dataset.wordsLeft, left) : words.dataset.wordsGone;
     if (words.textContent !== text) words.textContent = text;
   }
+  arrangeList();
   tick();
 }
+
+/* ---- the list --------------------------------------------------------------------------------------------------------------- */
+
+/* The scene says how many wait and which numbers were called. Who reads their own number asks at once what is theirs; who only moved
+   up asks within a while, each at a moment of their own. */
+const CALLED_LATE_MS = 800;
+const MOVED_LATE_MS = 12_000;
+let list = null;
+let mineTimer = 0;
+let mineAt = Infinity;
+
+function arrangeList() {
+  const heardOf = [];
+  let called = false;
+  for (const row of main.querySelectorAll("[data-list]")) {
+    const variant = scene().querySelector(`[data-variant="${row.dataset.list}"]`)?.dataset;
+    if (!variant) continue;
+    row.hidden = phase() === "open" && Number(variant.variantLeft) > 0 && !row.dataset.place;
+    const words = row.querySelector("[data-list-count]");
+    if (words) {
+      const text = fill(words.dataset.words, Number(variant.variantWaiting).toLocaleString(document.documentElement.lang));
+      if (words.textContent !== text) words.textContent = text;
+    }
+    if (!row.dataset.place) continue;
+    heardOf.push(row.dataset.list, row.dataset.place, variant.variantCalled, Math.min(Number(row.dataset.ahead), Number(variant.variantWaiting)));
+    called ||= Number(row.dataset.place) <= Number(variant.variantCalled);
+  }
+  const before = list;
+  list = heardOf.join();
+  if (list && before !== null && list !== before) askMine(Math.random() * (called ? CALLED_LATE_MS : MOVED_LATE_MS));
+}
+
+function askMine(milliseconds) {
+  const at = performance.now() + milliseconds;
+  if (at >= mineAt) return;
+  clearTimeout(mineTimer);
+  mineAt = at;
+  mineTimer = setTimeout(() => { mineAt = Infinity; refreshMine().catch(() => {}); }, milliseconds);
+}
+
+document.addEventListener("htmx:after:swap", () => {
+  if (main.querySelector(".mine")) arrangeList();
+});
 
 /* ---- the countdown ---------------------------------------------------------------------------------------------------------- */
 

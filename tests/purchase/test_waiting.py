@@ -20,7 +20,7 @@ from tests.doubles import Died, ListQueue
 async def test_a_crowd_that_joins_at_once_is_one_line(shop):
     drop = await shop.opens(units=1)
     await shop.holds(drop, await shop.shopper())
-    lists = Lists(shop.ledger, shop.feed)
+    lists = Lists(shop.ledger, shop.gate, shop.feed, (1000, 1.0))
     shoppers = await shop.ledger.mint_shoppers(300)
     joined = await asyncio.gather(*(lists.join(drop.id, Wish(shopper, drop.variants[0].id, 1)) for shopper in shoppers))
     assert [answer.place.number for answer in joined] == list(range(1, 301))
@@ -30,10 +30,22 @@ async def test_a_crowd_that_joins_at_once_is_one_line(shop):
 async def test_one_persons_joins_at_once_are_one_place(shop):
     drop = await shop.opens(units=1)
     await shop.holds(drop, await shop.shopper())
-    lists, ada = Lists(shop.ledger, shop.feed), await shop.shopper()
+    lists, ada = Lists(shop.ledger, shop.gate, shop.feed, (1000, 1.0)), await shop.shopper()
     joined = await asyncio.gather(*(lists.join(drop.id, Wish(ada, drop.variants[0].id, 1)) for _ in range(20)))
     assert sum(answer.fresh for answer in joined) == 1
     assert {answer.place.number for answer in joined} == {1}
+
+
+async def test_joins_one_after_the_other_each_find_their_way(shop):
+    """Whoever joins in the very moment in which the last ones are done starts the next transaction."""
+    drop = await shop.opens(units=1)
+    lists = Lists(shop.ledger, shop.gate, shop.feed, (1000, 1.0))
+    for number in range(1, 30):
+        async with asyncio.timeout(10):
+            joined = await lists.join(drop.id, Wish(await shop.shopper(), drop.variants[0].id, 1))
+        assert joined.place.number == number
+        async with asyncio.timeout(10):
+            assert await lists.leave(drop.id, drop.variants[0].id, joined.place.shopper_id)
 
 
 # ---- units that come back ------------------------------------------------------------------------------------------------------
@@ -184,7 +196,7 @@ async def test_leaving_while_the_offer_is_on_its_way_gives_it_to_the_next(shop):
     ada, bob = await shop.waits(drop), await shop.waits(drop)
     await shop.deadline_passes(order)
     await shop.sweeps()  # the gate has offered it to Ada, the recorder has not read it
-    assert await Lists(shop.ledger, shop.feed).leave(drop.id, drop.variants[0].id, ada)
+    assert await Lists(shop.ledger, shop.gate, shop.feed, (1000, 1.0)).leave(drop.id, drop.variants[0].id, ada)
     await shop.records(drop)
     await shop.sweeps()
     await shop.records(drop)

@@ -78,7 +78,7 @@ class Shop:
         return client
 
     async def opens(
-        self, *, units=1, limit=1, variants=None, opens_in_seconds=-5.0, closes_in_seconds=None, hold_seconds=600.0
+        self, *, units=1, limit=1, variants=None, opens_in_seconds=-5.0, closes_in_seconds=None, hold_seconds=600.0, **more
     ) -> Drop:
         now = clock.now().replace(microsecond=0)
         opens_at = now + timedelta(seconds=opens_in_seconds)
@@ -94,8 +94,17 @@ class Shop:
             hold_seconds=hold_seconds,
             payment_attempts=3,
             variants=variants or (("one", units),),
+            **more,
         )
         return await create_drop(self, new)
+
+    async def app_hears(self, drop: Drop) -> None:
+        """What the feed tells the web process of a drop that changed, without waiting for the feed."""
+        hot = self.app.inner
+        await hot.catalogue.refresh(drop.id)
+        hot.pages.lists.forget(drop.id)
+        hot.scenes.forget(drop.id)
+        hot.pages.written(drop.slug)
 
     async def records(self, drop: Drop) -> None:
         await Recorder(self.ledger, self.gate, self.feed, 1).step([drop.id], block_ms=1)

@@ -29,7 +29,7 @@ CREATE TABLE places (
 );
 CREATE UNIQUE INDEX one_place_per_person ON places (drop_id, variant_id, shopper_id) WHERE state IN ('waiting', 'offered');
 CREATE INDEX places_waiting ON places (variant_id, id) WHERE state = 'waiting';
-CREATE INDEX places_of_drop ON places (drop_id, id) WHERE state = 'waiting';
+CREATE INDEX places_of_drop ON places (drop_id, id) WHERE state IN ('waiting', 'offered');
 CREATE INDEX places_called ON places (variant_id, number) WHERE order_id IS NOT NULL;
 
 -- A mail is written when it is sent, in its reader's language, from what the ledger says then; until then it is a kind and a subject.

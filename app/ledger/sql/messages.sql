@@ -26,6 +26,10 @@ FROM orders JOIN shoppers ON shoppers.id = orders.shopper_id
 WHERE orders.drop_id = $1 AND orders.state IN ('PENDING_PAYMENT', 'PROCESSING', 'PAID')
 ON CONFLICT (kind, subject_id) DO NOTHING;
 
+-- name: write_in
+-- The language in which a shopper's mails are written.
+UPDATE shoppers SET language = $2 WHERE id = $1 AND language <> $2;
+
 -- name: warn_holds
 -- Holds that end soon and that nobody is paying: within $1 seconds and the last $2 of their time, if they last $3 seconds at all.
 INSERT INTO messages (kind, subject_id, order_id, recipient, language, state)

@@ -29,12 +29,13 @@ WITH wishes AS (
            coalesce((SELECT max(number) FROM places WHERE places.variant_id = lawful.variant_id), 0)
                + row_number() OVER (PARTITION BY variant_id ORDER BY n)
     FROM lawful ORDER BY n
-    RETURNING id, shopper_id
-), told AS (
+    RETURNING id, variant_id, shopper_id
+), told AS (  -- once per person and variant, however often they leave and come back
     INSERT INTO messages (kind, subject_id, place_id, recipient, language, state)
-    SELECT 'waitlist_joined', 'place:' || joined.id, joined.id, shoppers.email_written, shoppers.language,
+    SELECT 'waitlist_joined', joined.variant_id || ':' || joined.shopper_id, joined.id, shoppers.email_written, shoppers.language,
            CASE WHEN shoppers.synthetic THEN 'withheld' ELSE 'waiting' END
     FROM joined JOIN shoppers ON shoppers.id = joined.shopper_id
+    ON CONFLICT (kind, subject_id) DO NOTHING
 )
 SELECT id FROM joined;
 
@@ -57,6 +58,10 @@ SELECT id AS place_id, variant_id, shopper_id, quantity, number, state, order_id
 FROM places
 WHERE drop_id = $1 AND shopper_id = $2 AND state IN ('waiting', 'offered')
 ORDER BY id;
+
+-- name: waiters
+-- Everybody with a place on a drop's list.
+SELECT DISTINCT shopper_id FROM places WHERE drop_id = $1 AND state IN ('waiting', 'offered');
 
 -- name: leave_list
 -- Give up a place; one that is offered already is an order, and ends as one.
