@@ -17,6 +17,7 @@ from saq.worker import Worker
 
 from app import wiring
 from app.jobs import EXPIRY, FULFILMENT, MESSAGES, PAYMENT, open_queue
+from app.logs import configure_log
 from app.settings import Settings
 from workers import jobs
 
@@ -119,6 +120,7 @@ async def _main(which: str) -> None:
 
 
 def main(which: str) -> int:
+    configure_log()
     uvloop.run(_main(which))
     return 0
 

@@ -76,6 +76,7 @@ ROUTES = [
     account.show_account,
     webhooks.stripe_notice,
     health.alive,
+    health.serving,
     health.ready,
     health.metrics,
     pictures.show_picture,

@@ -1,8 +1,10 @@
-"""Is this process alive (/healthz), can it serve (/readyz), what has it counted (/metrics)?
+"""Is this process alive (/healthz), may it be sent requests (/servez), can it sell (/readyz), what has it counted (/metrics)?
 
-Alive asks nobody. Ready asks every neighbour at once, briefly, and names those that do not answer (503): a load balancer then
-prefers a process that can sell; the pages of this one go on working as far as they can. Metrics need `Authorization: Bearer
-<token>`, except on loopback in development.
+Alive asks nobody: a supervisor restarts what does not answer. A load balancer asks /servez: 200 from the moment the memories are
+filled, also while a neighbour is gone. Every process shares its neighbours, so taking one out for a lost Redis would take all of
+them out, and with them the pages, sign-in, and the payments of those who hold something. /readyz is for people, alarms and
+start-up: it asks every neighbour at once, briefly, names those that do not answer, and is 503 while the shop cannot sell.
+Metrics need `Authorization: Bearer <token>`, except on loopback in development.
 """
 
 import asyncio
@@ -25,6 +27,11 @@ READY_SECONDS_MAX = 1.5
 @get("/healthz")
 async def alive() -> Response:
     return document({"alive": True})
+
+
+@get("/servez")
+async def serving(doors: TheseDoors) -> Response:
+    return document({"serving": doors.catalogue.loaded}, status=200 if doors.catalogue.loaded else 503)
 
 
 @get("/readyz")

@@ -2,7 +2,7 @@
 
 It listens on the socket it was handed (DOORMAN_LISTEN_FD: several processes then share one port and the kernel spreads
 connections), or on --host/--port. SIGTERM and SIGINT stop it gracefully: no new connections, requests under way get GRACE_SECONDS,
-sockets are told to reconnect.
+sockets are told to reconnect. A connection that sends nothing, or a head drop by drop, is closed (patience.py).
 """
 
 import argparse
@@ -10,17 +10,17 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import structlog
 import uvicorn
 import uvloop
 
 from app import wiring
+from app.logs import configure_log
 from app.settings import Settings
 from app.web.app import create_app
+from app.web.patience import Patience
 
 LISTEN_FD = "DOORMAN_LISTEN_FD"
 GRACE_SECONDS = 5
@@ -42,19 +42,6 @@ def main() -> None:
         runner.run(serve(Settings.from_environment(), listening_socket(wanted.host, wanted.port)))
 
 
-def configure_log() -> None:
-    """Lines on standard error. Tracebacks without local variables: those may hold cookies, codes and keys."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
-
-
 def listening_socket(host: str, port: int) -> socket.socket:
     """-> the socket that was handed down, or a new one."""
     handed_down = os.environ.get(LISTEN_FD)
@@ -70,7 +57,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
     async with wiring.web(settings) as parts:
         config = uvicorn.Config(
             create_app(parts),
-            http="httptools",
+            http=Patience,
             ws="websockets-sansio",
             ws_per_message_deflate=False,
             ws_max_size=SOCKET_BYTES_MAX,
@@ -81,6 +68,7 @@ async def serve(settings: Settings, listening: socket.socket) -> None:
             proxy_headers=False,
             server_header=False,
             access_log=False,
+            log_config=None,  # app/logs.py
             log_level="warning",
             backlog=BACKLOG_CONNECTIONS,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,

@@ -11,6 +11,15 @@ async def test_alive_asks_nobody(shop, monkeypatch):
     assert (await shop.browser().get("/healthz")).json() == {"alive": True}
 
 
+async def test_a_balancer_goes_on_sending_while_neighbours_are_gone(shop, monkeypatch):
+    monkeypatch.setattr(type(shop.gate), "peek", gone(GateUnreachable))
+    monkeypatch.setattr(type(shop.ledger), "first_shop", gone(LedgerUnreachable))
+    assert (await shop.browser().get("/servez")).status_code == 200
+    assert (await shop.browser().get("/readyz")).status_code == 503
+    shop.app.inner.catalogue.loaded = False  # as before the first load
+    assert (await shop.browser().get("/servez")).status_code == 503
+
+
 async def test_ready_names_the_neighbour_that_does_not_answer(shop, monkeypatch):
     for _ in range(200):  # the feed subscribes in its own time
         answer = await shop.browser().get("/readyz")
