@@ -15,7 +15,7 @@ from app.domain.verdicts import Verdict
 from app.languages import ENGLISH, GERMAN, MIRRORED, Language, speaking
 from app.web.orders_view import CHOICES, WORDS
 from app.web.problems import FAULT, HEADINGS, NO_ANSWER, NOT_HERE
-from app.web.render import ROOT, Account, Card, OrderView, Renderer
+from app.web.render import EVERYTHING, ROOT, Account, Card, OrderView, PlaceView, Renderer, Wanted
 from app.web.sayings import said
 from e2e.people import DESKTOP, PHONE
 from tests.house import House
@@ -65,6 +65,7 @@ def drops(renderer: Renderer) -> list[Sheet]:
         *(sheet(phase.value.replace("_", "-"), phase) for phase in Phase),
         sheet("announced-signed-out", Phase.ANNOUNCED, mine(signed_in=False)),
         sheet("yours", Phase.OPEN, mine(allowed=0, orders=(hold,))),
+        sheet("on-the-list", Phase.ALL_HELD, mine(places={drop.variants[0].id: PlaceView(12, 3)})),
         sheet("refused", Phase.ALL_HELD, mine(said=said(Verdict.ALL_HELD))),
         sheet("german", Phase.OPEN, language=GERMAN),
         sheet("mirrored", Phase.OPEN, language=MIRRORED),
@@ -117,8 +118,9 @@ def others(renderer: Renderer) -> list[Sheet]:
     shipped = order(OrderState.PENDING_PAYMENT, ships=True, can_send=True)
     confirmed = order(OrderState.PAID, address=KEPT.address)
     pages = {
-        "list": ("index.html", {"cards": cards}),
-        "list-empty": ("index.html", {"cards": []}),
+        "list": ("index.html", {"cards": cards, "wanted": EVERYTHING}),
+        "list-empty": ("index.html", {"cards": [], "wanted": EVERYTHING}),
+        "list-searched": ("index.html", {"cards": [], "wanted": Wanted("teapot", "open")}),
         "sign-in": ("sign_in.html", {"next": "/", "email": "", "problem": None}),
         "sign-in-wrong": ("sign_in.html", {"next": "/", "email": "mira@", "problem": "this is not an e-mail address"}),
         "sign-in-code": ("sign_in_code.html", {"next": "/", "email": "mira@example.org", "problem": None}),

@@ -78,6 +78,26 @@ async def test_a_change_is_rendered_once_and_everyone_gets_the_same_string(hub, 
     assert len(shelf.renders) == before + 1
 
 
+async def test_a_change_is_rendered_once_for_each_flavour_that_somebody_watches_in(hub, shelf, without_floor):
+    watchers = [Watcher(hub, flavour=flavour) for flavour in ("html:de", "html:en", "html:en", "html:de", "html:en")]
+    for watcher in watchers:
+        await watcher.sees()
+    await until(lambda: hub.sockets_total == 5)
+    shelf.flavours.clear()
+    shelf.left = 9
+    hub.hear(STOCK)
+    told = {(watcher.flavour, id((await watcher.next())["text"])) for watcher in watchers}
+    assert sorted(shelf.flavours) == ["html:de", "html:en"] and len(told) == 2
+
+
+async def test_a_newcomer_in_a_flavour_of_their_own_is_shown_the_reading_that_there_is(hub, shelf, without_floor):
+    first = Watcher(hub, flavour="html:en")
+    seen = await first.sees()
+    reads = shelf.reads
+    assert (await Watcher(hub, flavour="html:de").sees())["seq"] == seen["seq"]
+    assert (shelf.reads, shelf.flavours) == (reads, ["html:en", "html:de"])
+
+
 async def test_a_reading_that_shows_nothing_new_is_not_pushed(hub, shelf, without_floor):
     watcher = Watcher(hub)
     await watcher.sees()

@@ -37,6 +37,7 @@ class Shelf:
     reads: int = 0
     hold: asyncio.Event = field(default_factory=asyncio.Event)  # cleared: readings wait
     renders: list[tuple[int, int]] = field(default_factory=list)  # (left, seq) of every rendering
+    flavours: list[str] = field(default_factory=list)  # of every rendering
     clock_us: int | None = None  # None: the real one
     clock_offset_ms: int = 0  # a rehearsal's
 
@@ -60,6 +61,7 @@ class Shelf:
     def render(self, drop_id, state, watching, seq, flavour):
         left = -1 if state is None else state.left[1]
         self.renders.append((left, seq))
+        self.flavours.append(flavour)
         said = {"drop": drop_id, "left": left, "watching": watching, "seq": seq, "at_us": state.time_us if state else None}
         return json.dumps(said) if flavour == JSON else f"<p>{json.dumps(said)}</p>"
 

@@ -10,11 +10,11 @@ from app.domain.orders import CONFIRMING, MoneyState, OrderState
 from app.domain.verdicts import Verdict
 from app.languages import ENGLISH, GERMAN, MIRRORED, speaking
 from app.live.hub import JSON
-from app.web.render import Account, Card, Renderer
+from app.web.render import EVERYTHING, Account, Card, Renderer
 from app.web.sayings import said
 from app.web.scenes import html_in
 from tests.web.conftest import FORM, PARTIAL
-from tests.web.test_templates import STATES, a_drop, a_scene, an_order, mine
+from tests.web.test_templates import ADDRESS_PAGE, IN_THE_WAY, KEPT, STATES, a_drop, a_scene, an_order, mine
 
 PAGE = {"accept": "text/html"}
 IN_GERMAN = {**PAGE, "accept-language": "de-AT,de;q=0.9,en;q=0.5"}
@@ -96,7 +96,7 @@ async def test_a_scene_is_drawn_for_sockets_in_each_language(shop):
 # ---- nothing stands on a page that does not come from the catalog
 
 DATA = set("night lamp atelier lindqvist brass chrome soot bone spun by hand numbered under the foot mira example org".split())
-DATA |= {"doorman", "english", "deutsch", "utc", "nov"}
+DATA |= set("doorman english deutsch utc nov lind torsgatan stockholm sweden se".split())
 
 
 def loose_words(html: str) -> set[str]:
@@ -144,15 +144,38 @@ def test_every_word_of_an_order_s_page_comes_from_the_catalog(renderer, state):
 
 def test_every_word_of_the_other_pages_comes_from_the_catalog(renderer):
     pages = {
-        "index.html": {"cards": [Card(a_drop(), a_scene(a_drop(), phase)) for phase in Phase]},
+        "index.html": {"cards": [Card(a_drop(), a_scene(a_drop(), phase)) for phase in Phase], "wanted": EVERYTHING},
         "orders.html": {"orders": [an_order(state, id="4") for state in (*OrderState, CONFIRMING, "LOST")]},
-        "account.html": {"orders": [], "account": Account("mira@example.org")},
+        "account.html": {"orders": [], "account": Account("mira@example.org"), "addresses": [KEPT], "countries": {"SE": "Sweden"}},
+        "address.html": ADDRESS_PAGE | {"order": an_order(ships=True, can_send=True), "kept": [KEPT]},
+        "confirmation.html": {
+            "order": an_order(address=KEPT.address, id="4", title=""),
+            "owner": True,
+            "country": "Sweden",
+            "link": "/o/x",
+        },
+        "farewell.html": {"holds": [IN_THE_WAY], "in_the_way": [], "unsure": True},
         "sign_in.html": {"next": "/", "email": "", "problem": None},
         "sign_in_code.html": {"next": "/", "email": "mira@example.org", "problem": None},
     }
     with speaking(MIRRORED):
         for page, context in pages.items():
             assert loose_words(renderer.page(page, signed_in=True, path="/", **context)) == set(), page
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "english", "german"),
+    [(80, "JPY", "¥80", "80\u00a0¥"), (1250, "KWD", "KWD\u00a01.250", "1,250\u00a0KWD"), (1999, "EUR", "€19.99", "19,99\u00a0€")],
+)
+def test_prices_on_pages_have_the_decimals_of_their_currency(renderer, minor, currency, english, german):
+    drop = a_drop(price_minor=minor, currency=currency)
+    order = an_order(amount_minor=minor, currency=currency)
+    for language, shown in ((ENGLISH, english), (GERMAN, german)):
+        with speaking(language):
+            own = mine()
+            page = renderer.page("drop.html", signed_in=True, path="/", drop=drop, scene=a_scene(drop, Phase.OPEN), mine=own)
+            page += renderer.fragment("order_status.html", order=order, cards=(), notice=None)
+        assert page.count(shown) >= 3, language
 
 
 def test_german_pages_have_no_english_left(renderer):
