@@ -30,6 +30,7 @@ DOOR_HELP = {
 }
 PROGRESS_SECONDS = 1.0
 DOORS = {"pause": "paused", "resume": "open", "close": "closed", "cancel": "cancelled"}
+MAILS_MAX = 500
 ATTENTION_MAX = 1000
 BOOKS_COLUMNS = (
     "drop",
@@ -102,6 +103,13 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--per-person", type=_whole(1), default=1, metavar="N", help="units a person may buy (%(default)s)")
     one.add_argument("--hold", type=_hold, default=600.0, metavar="SECONDS", help="time to pay (%(default)g)")
     one.add_argument("--attempts", type=_whole(1), default=3, metavar="N", help="payment attempts (%(default)s)")
+    one.add_argument("--offer", type=_hold, default=600.0, metavar="SECONDS", help="time of an offer to who is next (%(default)g)")
+    one.add_argument(
+        "--waitlist",
+        choices=("offers", "notify"),
+        default="offers",
+        help="what comes back is held for the next in line, or everybody is told at once (%(default)s)",
+    )
     one.add_argument("--description", default="")
     one.add_argument("--ships", action="store_true", help="ask where it goes before paying")
     one.add_argument("--shop", metavar="N", help="number or name of the shop (the first one)")
@@ -120,6 +128,8 @@ def _parser() -> argparse.ArgumentParser:
     one = _add(shoppers, "mint", "print Cookie header values of signed-in shoppers, one a line", _shoppers_mint)
     one.add_argument("--count", type=_whole(1, SHOPPERS_MAX), required=True, metavar="N")
 
+    one = _add(commands, "mail", "mails that did not arrive: refused, given up, or in doubt; exit code 1 if any", _mail)
+    one.add_argument("--json", action="store_true")
     one = _add(commands, "books", "print the books; exit code 1 unless all balance", _books)
     one.add_argument("slug", nargs="?")
     one.add_argument("--json", action="store_true")
@@ -273,6 +283,8 @@ def _drop_create(arguments) -> None:
                 per_person=arguments.per_person,
                 hold_seconds=arguments.hold,
                 payment_attempts=arguments.attempts,
+                offer_seconds=arguments.offer,
+                waitlist=arguments.waitlist,
             ),
         )
 
@@ -470,6 +482,29 @@ def _books(arguments) -> int:
     else:
         _print_books(drops)
     return 0 if all(drop["balanced"] for drop in drops) else 1
+
+
+def _mail(arguments) -> int:
+    async def read(office):
+        return await office.ledger.undelivered(MAILS_MAX)
+
+    found = [
+        {
+            "to": mail.recipient,
+            "kind": mail.kind,
+            "state": mail.state,
+            "tries": mail.tries,
+            "error": mail.error,
+            "at": f"{mail.created_at:%Y-%m-%d %H:%M}",
+        }
+        for mail in _in_office(arguments.data, read)
+    ]
+    if arguments.json:
+        _print({"mails": found})
+    else:
+        for mail in found:
+            print("{at}  {state:<7}  {kind:<15}  {to}  {error}".format_map(mail))
+    return 1 if found else 0
 
 
 def _gate_rebuild(arguments) -> int:

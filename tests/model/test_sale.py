@@ -1,13 +1,15 @@
 """A sale against a plain model, with every step taken apart.
 
-Real gate (Valkey) and real ledger (PostgreSQL). Hypothesis plays shoppers, recorders, sweepers, charge workers, the reconciler and
-the faults of Redis in any order; a worker may die between any two of its steps, a job may be lost or done twice. After every
-step the invariants of PROTOCOL section 6 are checked; at the end everything is restarted, drained, and the books must close.
+Real gate (Valkey) and real ledger (PostgreSQL). Hypothesis plays shoppers, those who wait for what comes back, recorders, sweepers,
+charge workers, the reconciler and the faults of Redis in any order; a worker may die between any two of its steps, a job may be
+lost or done twice. After every step the invariants of PROTOCOL section 6 are checked; at the end everything is restarted, drained,
+and the books must close.
 
 A failure prints the steps as Python, and the blob that replays them.
 """
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
 from uuid import uuid4
 
@@ -22,16 +24,18 @@ from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
 from app.domain.verdicts import Verdict
 from app.gate import Gate, Reservation
-from app.ledger import Ledger, NewDrop
+from app.ledger import Ledger, NewDrop, Wish
 from app.purchase.reconciling import Reconciled, agree, reconcile, to_gate_image
 from app.purchase.recording import to_entry
 from app.purchase.restocking import CONFIRMATIONS
+from app.purchase.waiting import heirs_of_order, heirs_of_variant
 from tests.doubles import SilentFeed
 
 BUYERS = 4
 KEYS = 3
 WORKERS = 2
 JOURNAL_MAX = 50
+TURNS_MAX = 20
 LIVE = ("PENDING_PAYMENT", "PROCESSING", "PAID")
 
 
@@ -73,6 +77,8 @@ class Sale(RuleBasedStateMachine):
         self.releasing = []  # orders whose release was answered, not yet noted
         self.plan = None  # the reconciler between its steps
         self.charges = []  # claimed: (order, token, n)
+        self.plans = []  # a sweeper between asking who is next and asking the gate: (order or None, heirs)
+        self.aheads = {}  # place -> how many were ahead when it was last looked at
         self.replica = None
         self.lost = 0
         self.faults = 0
@@ -240,11 +246,62 @@ class Sale(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def the_sweeper_asks_for_a_release(self, data):
+        """Who is next is asked of the ledger, then the gate is asked: the whole step at once."""
+        self.the_sweeper_asks_who_is_next(data)
+        if self.plans:
+            self.the_sweeper_asks_the_gate(data, at=-1)
+
+    @rule(data=st.data())
+    def the_sweeper_asks_who_is_next(self, data):
         due = sorted(order for order, _ in self.run(self.ledger.unreleased(10)))
         if due:
             order = data.draw(st.sampled_from(due))
-            if self.run(self.gate.release(self.drop.id, order)).verdict in CONFIRMATIONS:
+            self.plans.append((order, self.run(heirs_of_order(self.ledger, self.gate, self.drop.id, order))))
+
+    @rule(variant=st.integers(0, 1))
+    def the_sweeper_looks_for_public_stock(self, variant):
+        variant = self.drop.variants[variant % len(self.drop.variants)]
+        heirs = self.run(heirs_of_variant(self.ledger, self.gate, self.drop.id, variant.id))
+        if heirs:
+            self.plans.append((None, heirs))
+
+    @precondition(lambda self: self.plans)
+    @rule(data=st.data())
+    def the_sweeper_asks_the_gate(self, data, at=None):
+        """However late it comes: the heirs it names may have left, been served, or bought something meanwhile."""
+        order, heirs = self.plans.pop(data.draw(st.integers(0, len(self.plans) - 1)) if at is None else at)
+        before = self.run(self.gate.snapshot(self.drop.id))
+        served = self.run(self.gate.offered_places(self.drop.id, [heir.place_id for heir in heirs]))
+        if order is None:
+            answer = self.run(self.gate.offer(self.drop.id, heirs))
+        else:
+            answer = self.run(self.gate.release(self.drop.id, order, heirs))
+            if answer.verdict in CONFIRMATIONS:
                 self.releasing.append(order)
+        self.heirs_were_served_in_order(before, order, heirs, served, answer)
+
+    def heirs_were_served_in_order(self, before, order, heirs, served, answer):
+        """Nobody was passed over who could have had units, nobody got any who could not."""
+        if before is None or (order is not None and order not in before.receipts):
+            assert not answer.heirs
+            return
+        left, receipts, room = dict(before.stock), dict(before.receipts), JOURNAL_MAX - before.journal
+        freed = None
+        if order is not None:
+            freed = receipts.pop(order)
+            left[freed.variant_id] += freed.quantity
+        units = Counter()
+        for receipt in receipts.values():
+            units[receipt.buyer] += receipt.quantity
+        expected = []
+        for heir in heirs:
+            fits = heir.quantity <= left[heir.variant_id] and units[heir.buyer] + heir.quantity <= self.limit
+            if fits and room > 0 and heir.place_id not in served and (freed is None or heir.variant_id == freed.variant_id):
+                expected.append(heir)
+                left[heir.variant_id] -= heir.quantity
+                units[heir.buyer] += heir.quantity
+                room -= 1
+        assert list(answer.heirs) == expected, "the line was not served in order"
 
     @rule()
     def the_sweeper_notes_the_confirmations(self):
@@ -255,6 +312,30 @@ class Sale(RuleBasedStateMachine):
     @rule()
     def the_sweeper_dies(self):
         self.releasing = []
+
+    # ---- the waitlist ----------------------------------------------------------------------------------------------------------
+
+    @rule(buyer=st.integers(0, BUYERS - 1), variant=st.integers(0, 1), quantity=st.integers(1, 2))
+    def a_shopper_joins_the_list(self, buyer, variant, quantity):
+        variant = self.drop.variants[variant % len(self.drop.variants)]
+        wish = Wish(self.shoppers[buyer], variant.id, quantity)
+        first, again = self.run(self.ledger.join_list(self.drop.id, [wish, wish]))
+        assert first.place == again.place and not again.fresh
+
+    @rule(buyer=st.integers(0, BUYERS - 1), variant=st.integers(0, 1))
+    def a_shopper_leaves_the_list(self, buyer, variant):
+        variant = self.drop.variants[variant % len(self.drop.variants)]
+        self.run(self.ledger.leave_list(self.drop.id, variant.id, self.shoppers[buyer]))
+
+    @rule(data=st.data(), buyer=st.integers(0, BUYERS - 1))
+    def a_unit_comes_back_while_somebody_waits(self, data, buyer):
+        """The whole way at once, so that offers are common: a hold, somebody waits, it lapses, it is passed on, it is written."""
+        self.a_shopper_gets_a_hold(buyer, 0)
+        self.a_shopper_joins_the_list((buyer + 1) % BUYERS, 0, 1)
+        self.a_hold_lapses(data, True)
+        self.a_recorder_reads(1, 3)
+        self.a_recorder_commits(1)
+        self.a_recorder_acknowledges(1)
 
     @rule(data=st.data())
     def a_release_is_repeated_much_later(self, data):
@@ -358,6 +439,7 @@ class Sale(RuleBasedStateMachine):
             assert len({o["key"] for o in mine}) == len(mine), "R10: two live orders of one key"
         refused = sum(order["state"] == "REFUSED" for order in orders)
         assert refused <= self.lost, f"{refused} refused, but Redis lost only {self.lost}"
+        self.the_list_is_in_order(orders)
         snapshot = self.run(self.gate.snapshot(self.drop.id))
         if snapshot is not None:
             assert all(left >= 0 for left in snapshot.stock.values()), "gate stock below zero"
@@ -366,6 +448,28 @@ class Sale(RuleBasedStateMachine):
                 assert snapshot.stock[variant.id] + taken <= variant.units_total, "a unit came back twice at the gate"
             if not self.faults:
                 assert {o["id"] for o in live} <= set(snapshot.receipts), "a live order without a receipt"
+
+    def the_list_is_in_order(self, orders):
+        places = self.run(self.connection.fetch("SELECT * FROM places WHERE drop_id = $1 ORDER BY id", self.drop.id))
+        for key in {order["key"] for order in orders if order["key"].startswith("place:")}:
+            granted = [order for order in orders if order["key"] == key and order["state"] != "REFUSED"]
+            assert len(granted) <= 1, "units were offered twice to one place"
+        by_order = {order["id"]: order for order in orders}
+        ends = {
+            "offered": ("PENDING_PAYMENT", "PROCESSING"),
+            "taken": ("PAID", "REFUNDED"),
+            "lapsed": ("EXPIRED", "FAILED", "CANCELLED"),
+        }
+        for place in places:
+            if place["order_id"]:
+                order = by_order[place["order_id"]]
+                assert (order["shopper_id"], order["key"]) == (place["shopper_id"], f"place:{place['id']}")
+                assert order["state"] in ends[place["state"]], f"{place['state']} place, {order['state']} order"
+        waiting = [place for place in places if place["state"] == "waiting"]
+        for place in waiting:
+            ahead = sum(other["variant_id"] == place["variant_id"] and other["id"] < place["id"] for other in waiting)
+            assert ahead <= self.aheads.get(place["id"], ahead), "somebody came in before"
+            self.aheads[place["id"]] = ahead
 
     def teardown(self):
         if not hasattr(self, "drop"):
@@ -399,12 +503,27 @@ class Sale(RuleBasedStateMachine):
                     await self._record(entries)
             await self.ledger.expire_unattempted(100)
             for order, _ in await self.ledger.unreleased(100):
-                if (await self.gate.release(self.drop.id, order)).verdict in CONFIRMATIONS:
+                heirs = await heirs_of_order(self.ledger, self.gate, self.drop.id, order)
+                if (await self.gate.release(self.drop.id, order, heirs)).verdict in CONFIRMATIONS:
                     await self.ledger.confirm_released(order)
             for adjustment in await self.ledger.unconfirmed_adjustments(self.drop.id):
                 await self.gate.adjust(self.drop.id, adjustment.id, adjustment.variant_id, adjustment.units)
                 await self.ledger.confirm_adjustment(adjustment.id)
             await self.reconcile()
+        for turn in range(TURNS_MAX):  # everything is recorded and mended: who can be served is served, until nobody can
+            if not await self._serve_lists():
+                break
+            assert turn < TURNS_MAX - 1, "offers never end"
+
+    async def _serve_lists(self):
+        served = 0
+        for variant in self.drop.variants:
+            heirs = await heirs_of_variant(self.ledger, self.gate, self.drop.id, variant.id)
+            served += len((await self.gate.offer(self.drop.id, heirs)).heirs) if heirs else 0
+        for _, entries in await self.gate.read_journal([self.drop.id], "restarted", 100, 0):
+            await self._record(entries)
+        await self.reconcile()
+        return served
 
     async def _record(self, entries):
         await self.ledger.record(self.drop.id, [to_entry(entry) for entry in entries])
@@ -415,6 +534,9 @@ class Sale(RuleBasedStateMachine):
         snapshot = self.run(self.gate.snapshot(self.drop.id))
         drop = self.run(self.ledger.drop_by_id(self.drop.id))
         live = {order["id"] for order in orders.values() if order["state"] in LIVE}
+        for variant in drop.variants:
+            heirs = self.run(heirs_of_variant(self.ledger, self.gate, self.drop.id, variant.id))
+            assert not heirs, f"{heirs[0]} waits for ever although there are units"
         assert snapshot.journal == 0, "the journal never drains"
         assert not self.run(self.ledger.unreleased(10)), "a release was never confirmed"
         assert set(snapshot.receipts) == live, "receipts differ from live orders at rest"
