@@ -6,7 +6,8 @@ Guarantees
 - A write is seen at once: when the feed says that a drop or its stock changed, or a buy was granted here, the page is drawn again
   before the next answer. The clock writes too: no page is shown past the second at which its drop opens or closes, or ten before.
 - Without a write a page is fresh for FRESH_SECONDS and may then be shown, while it is drawn again in the background, up to
-  STALE_SECONDS; the shop's time in it is that of the answer all the same (page_bytes.py).
+  STALE_SECONDS; the shop's time in it is that of the answer all the same, and the form's key is fresh (page_bytes.py). Whoever is
+  signed out can do nothing with a key, so what was put together for them goes out again for READY_SECONDS.
 - Nothing personal is kept. There is one page for everybody signed out and one for everybody signed in who holds nothing in the
   drop and waits for nothing; who does (the gate, and the memory of the lists, tell) gets a page of their own, drawn each time, by
   the router.
@@ -42,6 +43,7 @@ from app.web.scenes import Scenes
 
 FRESH_SECONDS = 0.25
 STALE_SECONDS = 2.0
+READY_SECONDS = 0.05
 COLD_SECONDS = 5.0  # a page not drawn here for this long may have been drawn elsewhere just now
 PAGES_MAX = 2048
 CARDS_MAX = 48
@@ -92,6 +94,7 @@ class PageCache:
         self.lists = lists
         self.pages_drawn = 0  # by this process
         self._kept: dict[Which, Kept] = {}
+        self._ready: dict[tuple[Which, bool], tuple[Kept, float, Raw]] = {}  # (page, gzip) -> (of which, monotonic until, answer)
         self._drawing: dict[Which, asyncio.Task] = {}
         self._written: dict[str, float] = {}  # slug -> monotonic of the last write
 
@@ -101,18 +104,22 @@ class PageCache:
         """-> the answer; None: this page is not for everybody, or there is none."""
         if not await self.answers(call, slug):
             return None
-        kept = await self.page(Which(slug, call.language, call.session is not None))
+        which = Which(slug, call.language, call.session is not None)
+        kept = await self.page(which)
         if kept is None:
             return None
         accepts_gzip, known_tags = wishes(headers)
-        tag = (b"etag", kept.page.tag)
         if kept.page.tag in known_tags:
-            return 304, [tag, CACHE_CONTROL, VARY], b""
-        time = iso(kept.server_time + timedelta(seconds=monotonic() - kept.read_at)).encode()
-        key = secrets.token_urlsafe(KEY_BYTES).encode()
-        body = kept.page.gzipped(time, key) if accepts_gzip else kept.page.plain(time, key)
-        told = [HTML_TYPE, tag, CACHE_CONTROL, VARY, (b"content-length", b"%d" % len(body))]
-        return 200, [*told, GZIP] if accepts_gzip else told, body
+            return 304, [(b"etag", kept.page.tag), CACHE_CONTROL, VARY], b""
+        if which.signed_in:
+            return put_together(kept, accepts_gzip)
+        ready = self._ready.get((which, accepts_gzip))
+        if ready is None or ready[0] is not kept or ready[1] < monotonic():
+            if len(self._ready) >= PAGES_MAX:
+                self._ready.clear()
+            ready = (kept, monotonic() + READY_SECONDS, put_together(kept, accepts_gzip))
+            self._ready[which, accepts_gzip] = ready
+        return ready[2]
 
     async def answers(self, call: Call, slug: str) -> bool:
         """Is this page the same for the caller as for everybody else?"""
@@ -239,6 +246,15 @@ def good_seconds(scene: Scene) -> float:
     moments = (scene.opens_at - timedelta(seconds=LAST_SECONDS), scene.opens_at, scene.closes_at)
     ahead = ((moment - scene.server_time).total_seconds() for moment in moments if moment is not None)
     return min((seconds for seconds in ahead if seconds > 0), default=float("inf"))
+
+
+def put_together(kept: Kept, gzip: bool) -> Raw:
+    """-> the answer with the page, its holes filled for this moment."""
+    time = iso(kept.server_time + timedelta(seconds=monotonic() - kept.read_at)).encode()
+    key = secrets.token_urlsafe(KEY_BYTES).encode()
+    body = kept.page.gzipped(time, key) if gzip else kept.page.plain(time, key)
+    told = [HTML_TYPE, (b"etag", kept.page.tag), CACHE_CONTROL, VARY, (b"content-length", b"%d" % len(body))]
+    return 200, [*told, GZIP] if gzip else told, body
 
 
 def wishes(headers: list[tuple[bytes, bytes]]) -> tuple[bool, bytes]:

@@ -152,7 +152,7 @@ async def test_no_page_has_inline_script_style_or_foreign_sources(shop):
     for address in ("/", f"/drops/{drop.slug}", f"/orders/{order}", "/orders", "/sign-in", "/account", "/dev/mail", "/nowhere"):
         page = (await client.get(address)).text
         assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", page), address
-        assert not re.search(r'(?:src|href)="(?:https?:)?//', page), address
+        assert not re.search(r'(?:src|href)="(?:https?:)?//(?!127\.0\.0\.1:8000\b)', page), address  # mails name the whole address
 
 
 # files
@@ -200,6 +200,8 @@ async def test_the_development_mailbox_shows_the_mails_as_the_contract_says(shop
 async def test_a_retired_drop_is_closed_without_asking_the_gate(shop, monkeypatch):
     drop = await shop.opens()
     client = await shop.shopper()
+    while not shop.app.inner.catalogue.known(drop.slug):  # the message that tells of its making must not tell of its end
+        await asyncio.sleep(0.01)
     assert await shop.ledger.change_door(drop.id, Door.CLOSED)
     assert await shop.ledger.retire_drop(drop.id)
 
