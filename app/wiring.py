@@ -117,7 +117,7 @@ async def work(settings: Settings) -> AsyncIterator[Work]:
             till=till,
             jobs=jobs,
             packer=_packer(stack, settings, ledger, feed),
-            letters=Letters(settings.public_url),
+            letters=Letters(settings.public_url, settings.secret),
         )
 
 

@@ -1,9 +1,10 @@
 """Mails in words: a message of the outbox becomes a subject, a plain text and an HTML body, in its reader's language.
 
-One template per kind (templates/mail/KIND.html) holds its sentences once, in three blocks: `subject`, `title` and `body`. Both
-bodies are made of it: `p(sentence)` and `button(label, url)` draw a paragraph and a link in the one or the other, `_layout.html`
-and `_layout.txt` put the shop around them. What a template may say: the columns of the ledger's view `letters`, the message's own
-data, `what` (the piece with its variant and number), `order_url`, `drop_url` and `shop_url`.
+One template per kind (templates/mail/KIND.html) holds its sentences once, in three blocks: `subject`, `title` and `body`. Both bodies
+are made of it: `p(sentence)` and `button(label, url)` draw a paragraph and a link in the one or the other, `_layout.html` and
+`_layout.txt` put the shop around them. What a template may say: the columns of the ledger's view `letters`, the message's own data,
+`what` (the piece with its variant and number), `order_url` (for its owner, who can pay), `link_url` (shows the order on any device),
+`drop_url` and `shop_url`.
 
 Guarantees: a mail says what the ledger says now; links start with the public address, never with a request's; a subject is one
 line; everything in the HTML is escaped. A message that was written already is taken as it is.
@@ -20,6 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from app import languages
+from app.domain.links import link_key, order_link
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "mail"
 TEXT_CHARACTERS = 76  # of a line of plain text
@@ -47,8 +49,10 @@ class Unwritten(Protocol):
 class Letters:
     """Writes the mails of one installation."""
 
-    def __init__(self, public_url: str, templates: Path = TEMPLATES):
+    def __init__(self, public_url: str, secret: str = "", templates: Path = TEMPLATES):
+        """`secret`: the installation's, for the secret links of orders; without one mails lead to the order's own page."""
         self._public_url = public_url
+        self._link_key = link_key(secret) if secret else None
         self._html = _environment(templates, autoescape=True, p=_html_paragraph, button=_html_button)
         self._text = _environment(templates, autoescape=False, p=_text_paragraph, button=_text_button)
 
@@ -66,12 +70,15 @@ class Letters:
     def _facts(self, message: Unwritten) -> dict[str, object]:
         facts = dict(message.facts)
         drop_url = f"{self._public_url}/drops/{facts['drop_slug']}"
+        order_url = f"{self._public_url}/orders/{message.order_id}" if message.order_id else drop_url
+        linked = message.order_id and self._link_key
         return facts | {
             "what": _what(facts),
             "order_id": message.order_id,
             "shop_url": self._public_url,
             "drop_url": drop_url,
-            "order_url": f"{self._public_url}/orders/{message.order_id}" if message.order_id else drop_url,
+            "order_url": order_url,
+            "link_url": self._public_url + order_link(self._link_key, message.order_id) if linked else order_url,
         }
 
     def _drawn(self, environment: Environment, layout: str, kind: str, subject: str, facts: Mapping[str, object]) -> str:

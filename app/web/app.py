@@ -121,7 +121,7 @@ def create_app(parts: wiring.Web) -> Guard:
         metrics=metrics,
         pictures=kept_pictures,
         share_pictures=SharePictures(kept_pictures),
-        letters=Letters(settings.public_url),
+        letters=Letters(settings.public_url, settings.secret),
         lists=lists,
         order_tokens=order_tokens,
         asked_tokens=Signer(settings.secret, "asked", seconds_valid=account.CODE_SECONDS),

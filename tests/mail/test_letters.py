@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from app.domain.links import link_key, order_link
 from app.mail.letters import TEMPLATES, Letters
 
 KINDS = sorted(path.stem for path in TEMPLATES.glob("[a-z]*.html"))
@@ -53,6 +54,14 @@ def test_a_mail_about_a_hold_says_until_when_and_leads_straight_to_paying(kind):
     letter = LETTERS.write(told)
     assert f"https://shop.example/orders/{told.order_id}" in letter.text
     assert "20:00 UTC" in " ".join(letter.text.split())
+
+
+@pytest.mark.parametrize("kind", ["confirmation", "drop_cancelled", "money_back", "parcel_sent"])
+def test_a_mail_about_what_became_of_an_order_finds_it_on_any_device(kind):
+    told = message(kind)
+    letter = Letters("https://shop.example", "s" * 32).write(told)
+    link = "https://shop.example" + order_link(link_key("s" * 32), told.order_id)
+    assert link in letter.text and f'href="{link}"' in letter.html
 
 
 def test_the_mail_of_a_place_leads_to_the_drop():
