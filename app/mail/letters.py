@@ -1,10 +1,10 @@
 """Mails in words: a message of the outbox becomes a subject, a plain text and an HTML body, in its reader's language.
 
-One template per kind (templates/mail/KIND.html) holds its sentences once, in three blocks: `subject`, `title` and `body`. Both bodies
-are made of it: `p(sentence)` and `button(label, url)` draw a paragraph and a link in the one or the other, `_layout.html` and
-`_layout.txt` put the shop around them. What a template may say: the columns of the ledger's view `letters`, the message's own data,
-`what` (the piece with its variant and number), `order_url` (for its owner, who can pay), `link_url` (shows the order on any device),
-`drop_url` and `shop_url`.
+One template per kind (templates/mail/KIND.html) holds its sentences once, in three blocks: `subject`, `title` and `body`. Both
+bodies are made of it: `p(sentence)` and `button(label, url)` draw a paragraph and a link in the one or the other, `_layout.html`
+and `_layout.txt` put the shop around them. What a template may say: the columns of the ledger's view `letters`, the message's own
+data, `what` (the piece with its variant and number), `order_url` (for its owner, who can pay), `link_url` (shows the order on any
+device), `drop_url` and `shop_url`.
 
 Guarantees: a mail says what the ledger says now; links start with the public address, never with a request's; a subject is one
 line; everything in the HTML is escaped. A message that was written already is taken as it is.
