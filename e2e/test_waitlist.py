@@ -24,7 +24,7 @@ async def test_a_hold_that_lapses_is_the_next_persons_turn_live_and_they_pay(hou
     await mira.sees_order("PENDING_PAYMENT")
     await noor.sees_phase("all_held")
     loads = noor.loads
-    await noor.page.locator("[data-list] button").click()  # one tap
+    await noor.page.get_by_role("button", name="Join the list").click()  # one tap
     await expect(noor.page.locator("[data-place]")).to_have_attribute("data-place", "1", timeout=SEES_MS)
     await expect(noor.page.get_by_text("You are next.")).to_be_visible()
     turn = noor.page.locator("#mine [data-offered]")
@@ -52,7 +52,7 @@ async def test_the_place_moves_up_live_when_somebody_leaves_and_giving_back_goes
     await mira.sees_order("PENDING_PAYMENT")
     for number, person in enumerate((first, second), 1):
         await person.sees_phase("all_held")
-        await person.page.locator("[data-list] button").click()
+        await person.page.get_by_role("button", name="Join the list").click()
         await expect(person.page.locator("[data-place]")).to_have_attribute("data-place", str(number), timeout=SEES_MS)
     await expect(second.page.locator("[data-place]")).to_have_attribute("data-ahead", "1")
     await first.page.get_by_role("button", name="Leave the list").click()
@@ -72,7 +72,7 @@ async def test_the_list_works_without_javascript(house, comes):
     await mira.signs_in("/drops/plain-list")
     await mira.buys()
     await noor.signs_in("/drops/plain-list")
-    await noor.page.locator("[data-list] button").click()
+    await noor.page.get_by_role("button", name="Join the list").click()
     await expect(noor.page.locator("[data-place]")).to_have_attribute("data-place", "1")
     await noor.page.get_by_role("button", name="Leave the list").click()
     await expect(noor.page.locator("[data-place]")).to_have_count(0)

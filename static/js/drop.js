@@ -126,7 +126,9 @@ function askMine(milliseconds) {
 }
 
 document.addEventListener("htmx:after:swap", () => {
-  if (main.querySelector(".mine")) arrangeList();
+  if (!main.querySelector(".mine")) return;
+  localTimes(main);
+  arrangeList();
 });
 
 /* ---- the countdown ---------------------------------------------------------------------------------------------------------- */
