@@ -158,6 +158,10 @@ class Person:
         """-> what stands in the main part of the page, without what passes by itself; the strip's bands last."""
         return await self.page.evaluate(READS, PASSING)
 
+    async def tab_icon(self) -> str:
+        """-> which of the icons the tab shows: go, wait, plain or yours."""
+        return re.search(r"favicon-(\w+)\.svg", await self.page.locator("link[rel=icon]").get_attribute("href"))[1]
+
     async def has_seen_things_move(self) -> float:
         """-> the layout shift of this page so far."""
         return await self.page.evaluate(SHIFTED)

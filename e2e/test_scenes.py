@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 pytestmark = pytest.mark.slow
+ICONS = {"last_seconds": "go", "open": "go", "all_held": "wait", "paused": "wait"}
+ICONS |= dict.fromkeys(("announced", "sold_out", "closed", "cancelled"), "plain")
 
 
 def in_seconds(seconds: float) -> str:
@@ -24,6 +26,7 @@ async def stage(comes):
         await newcomer.opens(shows.path)
         await newcomer.sees_phase(phase)
         assert await onlooker.reads() == await newcomer.reads()
+        assert await onlooker.tab_icon() == await newcomer.tab_icon() == ICONS[phase]
         assert onlooker.loads == shows.loads, "the scene must change without a reload"
 
     return shows
