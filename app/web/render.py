@@ -12,6 +12,7 @@ Everywhere (globals; also inside imported macros)
     money(amount_minor, currency) -> '€49.00'          iso(moment) -> '2026-11-30T20:00:00.000Z' (for <time datetime> and data-*)
     when(moment) -> '30 Nov 2026, 20:00 UTC'           clock(moment) -> '20:00:00' UTC
     day(moment) -> '30 Nov 2026'                       count(n) -> '18,904'; all of these in the language of the request
+    country(code) -> 'Sweden'
     static(name) -> '/static/app.css?v=1a2b3c4d5e6f'   picture(drop, suffix) -> its address, or the srcset of one format
     share_picture(drop) -> address of the picture beside a shared link, public_url -> 'https://shop.example' (for that alone)
     development -> bool                                now -> datetime, UTC
@@ -65,6 +66,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from babel import Locale
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app import clock, languages
@@ -248,6 +250,11 @@ class Account:
     email: str
 
 
+def country(code: str) -> str:
+    """'SE' -> 'Sweden', in the language of the request."""
+    return Locale.parse(languages.spoken().locale).territories.get(code, code)
+
+
 def clock_time(moment: datetime) -> str:
     return f"{moment:%H:%M:%S}"
 
@@ -293,6 +300,7 @@ class Renderer:
             language=languages.spoken,
             languages=languages.LANGUAGES,
             iso=iso,
+            country=country,
             static=static,
             picture=picture,
             share_picture=share_address,
