@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from app import clock
 from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
+from app.domain.orders import OrderState, Refusal
 from app.domain.verdicts import Verdict
 from app.gate import Gate, Reservation
 from app.ledger import Ledger, NewDrop, Wish
@@ -36,6 +37,7 @@ KEYS = 3
 WORKERS = 2
 JOURNAL_MAX = 50
 TURNS_MAX = 20
+ROWS_MAX = 10_000  # one database has the drops of all examples
 LIVE = ("PENDING_PAYMENT", "PROCESSING", "PAID")
 
 
@@ -87,10 +89,22 @@ class Sale(RuleBasedStateMachine):
         return await reconcile(self.ledger, self.gate, self.feed, self.drop.id, JOURNAL_MAX)
 
     def orders(self):
+        """-> the orders, oldest first: their ids are random, and a replay must choose the same ones."""
         return {row["id"]: row for row in self.run(self._orders())}
 
     async def _orders(self):
-        return await self.connection.fetch("SELECT * FROM orders WHERE drop_id = $1", self.drop.id)
+        return await self.connection.fetch(
+            "SELECT orders.*, (SELECT min(events.id) FROM events WHERE order_id = orders.id) AS born"
+            " FROM orders WHERE drop_id = $1 ORDER BY born",
+            self.drop.id,
+        )
+
+    def oldest_first(self, order_ids):
+        wanted = set(order_ids)
+        return [order for order in self.orders() if order in wanted]
+
+    def unreleased(self):
+        return self.oldest_first(order for order, _ in self.run(self.ledger.unreleased(ROWS_MAX)))
 
     async def _sql(self, statement, *arguments):
         return await self.connection.execute(statement, *arguments)
@@ -165,14 +179,12 @@ class Sale(RuleBasedStateMachine):
     def a_shopper_submits_a_payment(self, data):
         waiting = [order for order in self.orders().values() if order["state"] == "PENDING_PAYMENT"]
         if waiting:
-            order = data.draw(st.sampled_from(sorted(waiting, key=lambda o: o["id"])))
+            order = data.draw(st.sampled_from(waiting))
             self.run(self.ledger.submit_attempt(order["id"], order["shopper_id"], "pm_card_visa"))
 
     @rule(data=st.data())
     def a_worker_claims_a_charge(self, data):
-        waiting = sorted(
-            order["id"] for order in self.orders().values() if order["state"] == "PENDING_PAYMENT" and order["attempts"]
-        )
+        waiting = [order["id"] for order in self.orders().values() if order["state"] == "PENDING_PAYMENT" and order["attempts"]]
         if waiting:
             order = data.draw(st.sampled_from(waiting))
             n, token = self.orders()[order]["attempts"], uuid4()
@@ -216,7 +228,7 @@ class Sale(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def a_deadline_passes(self, data):
-        waiting = sorted(order["id"] for order in self.orders().values() if order["state"] == "PENDING_PAYMENT")
+        waiting = [order["id"] for order in self.orders().values() if order["state"] == "PENDING_PAYMENT"]
         if waiting:
             order = data.draw(st.sampled_from(waiting))
             self.run(self._sql("UPDATE orders SET deadline = now() - interval '1 hour' WHERE id = $1", order))
@@ -231,17 +243,15 @@ class Sale(RuleBasedStateMachine):
 
     @rule()
     def the_sweeper_expires(self):
-        self.run(self.ledger.expire_unattempted(10))
+        self.run(self.ledger.expire_unattempted(ROWS_MAX))
 
     @rule(data=st.data())
     def the_sweeper_gives_back_an_order_with_attempts(self, data):
-        due = self.run(self.ledger.due_give_backs(10, 0))
+        due = self.oldest_first(due.order_id for due in self.run(self.ledger.due_give_backs(ROWS_MAX, 0)))
         if due:
-            order = data.draw(st.sampled_from(sorted(d.order_id for d in due)))
-            token = uuid4()
-            if self.run(
-                self.ledger.claim_give_back(order, token, to="EXPIRED", reason="deadline", shopper_id=None, grace_seconds=0)
-            ):
+            order, token = data.draw(st.sampled_from(due)), uuid4()
+            to, why = OrderState.EXPIRED, Refusal.DEADLINE
+            if self.run(self.ledger.claim_give_back(order, token, to=to, reason=why, shopper_id=None, grace_seconds=0)):
                 assert self.run(self.ledger.give_back(order, token))  # the provider says: cancelled
 
     @rule(data=st.data())
@@ -253,7 +263,7 @@ class Sale(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def the_sweeper_asks_who_is_next(self, data):
-        due = sorted(order for order, _ in self.run(self.ledger.unreleased(10)))
+        due = self.unreleased()
         if due:
             order = data.draw(st.sampled_from(due))
             self.plans.append((order, self.run(heirs_of_order(self.ledger, self.gate, self.drop.id, order))))
@@ -337,9 +347,19 @@ class Sale(RuleBasedStateMachine):
         self.a_recorder_commits(1)
         self.a_recorder_acknowledges(1)
 
+    @rule(data=st.data(), buyer=st.integers(0, BUYERS - 1))
+    def somebody_leaves_while_their_offer_is_on_its_way(self, data, buyer):
+        self.a_shopper_gets_a_hold(buyer, 1)
+        self.a_shopper_joins_the_list((buyer + 1) % BUYERS, 0, 1)
+        self.a_hold_lapses(data, True)
+        self.a_shopper_leaves_the_list((buyer + 1) % BUYERS, 0)
+        self.a_recorder_reads(1, 3)
+        self.a_recorder_commits(1)
+        self.a_recorder_acknowledges(1)
+
     @rule(data=st.data())
     def a_release_is_repeated_much_later(self, data):
-        final = sorted(order["id"] for order in self.orders().values() if order["state"] in ("EXPIRED", "FAILED", "CANCELLED"))
+        final = [order["id"] for order in self.orders().values() if order["state"] in ("EXPIRED", "FAILED", "CANCELLED")]
         if final:
             self.run(self.gate.release(self.drop.id, data.draw(st.sampled_from(final))))
 
@@ -501,8 +521,8 @@ class Sale(RuleBasedStateMachine):
             while batches := await self.gate.read_journal([self.drop.id], "restarted", 100, 0):
                 for _, entries in batches:
                     await self._record(entries)
-            await self.ledger.expire_unattempted(100)
-            for order, _ in await self.ledger.unreleased(100):
+            await self.ledger.expire_unattempted(ROWS_MAX)
+            for order, _ in await self.ledger.unreleased(ROWS_MAX):
                 heirs = await heirs_of_order(self.ledger, self.gate, self.drop.id, order)
                 if (await self.gate.release(self.drop.id, order, heirs)).verdict in CONFIRMATIONS:
                     await self.ledger.confirm_released(order)
@@ -538,7 +558,9 @@ class Sale(RuleBasedStateMachine):
             heirs = self.run(heirs_of_variant(self.ledger, self.gate, self.drop.id, variant.id))
             assert not heirs, f"{heirs[0]} waits for ever although there are units"
         assert snapshot.journal == 0, "the journal never drains"
-        assert not self.run(self.ledger.unreleased(10)), "a release was never confirmed"
+        assert not self.oldest_first(order for order, _ in self.run(self.ledger.unreleased(ROWS_MAX))), (
+            "a release was never confirmed"
+        )
         assert set(snapshot.receipts) == live, "receipts differ from live orders at rest"
         for variant in drop.variants:
             taken = sum(orders[i]["quantity"] for i in live if orders[i]["variant_id"] == variant.id)
