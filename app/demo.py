@@ -42,19 +42,21 @@ log = structlog.get_logger("demo")
 
 async def ensure(office: Office) -> bool:
     """Make the demo shop where there is no shop at all, or what is missing of it -> whether anything was made."""
+    if office.settings.production:
+        return False
     shop_id = await office.ledger.shop_named(SHOP)
     if shop_id is None:
         if await office.ledger.first_shop() is not None:
             return False
         shop_id = await office.ledger.create_shop(SHOP, OWNER)
-    made = {}
+    made = False
     for draft in (carafe, moka_pot, night_lamp):
         new = await draft(office, shop_id)
         if await office.ledger.drop_by_slug(new.slug) is None:
-            made[draft] = await create_drop(office, new)
-    if carafe in made:
-        await sell_out(office, made[carafe])
-    return bool(made)
+            await create_drop(office, new)
+            made = True
+    await sell_out(office, await office.ledger.drop_by_slug((await carafe(office, shop_id)).slug))
+    return made
 
 
 # ---- three drops
@@ -123,7 +125,8 @@ async def sell_out(office: Office, drop: Drop) -> bool:
     """Demo shoppers buy every unit and pay -> whether all of them are paid."""
     give_up_at = monotonic() + SELL_SECONDS_MAX
     counter = Counter(office.gate, office.settings.buy_limit)
-    shoppers = await office.ledger.mint_shoppers(drop.units_total)
+    books = await office.ledger.books(drop.id)
+    shoppers = await office.ledger.mint_shoppers(drop.units_total - books.sold)
     paid = await asyncio.gather(*(buy_and_pay(office, counter, drop, shopper, give_up_at) for shopper in shoppers))
     if not all(paid):
         log.warning("the demo's sold-out drop is not sold out yet", paid=sum(paid), units=drop.units_total)

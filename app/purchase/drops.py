@@ -72,6 +72,8 @@ async def add_units(office: Office, slug: str, variant_name: str | None, units: 
     """
     drop = await _known(office.ledger, slug)
     variant = drop.variants[0] if variant_name is None and len(drop.variants) == 1 else drop.variant_named(variant_name or "")
+    if drop.door is Door.CANCELLED:
+        raise BadInput(f"{slug} is cancelled; it takes no units")
     if variant is None:
         raise BadInput(f"{slug} has these variants: {', '.join(v.name for v in drop.variants)}", field="variant")
     if not await office.ledger.add_units(drop.id, variant.id, units, op_id or uuid4()):

@@ -6,6 +6,7 @@ then.
 """
 
 import asyncio
+import logging
 from enum import StrEnum
 
 import structlog
@@ -50,7 +51,8 @@ async def reconcile(ledger: Ledger, gate: Gate, feed: Feed, drop_id: int, journa
     if snapshot is None:
         log.info("gate filled", drop=drop_id, receipts=len(image.receipts))  # a new drop, or a Redis that came back empty
     else:
-        log.warning("gate mended", drop=drop_id, differed=differences(snapshot, image))
+        differed = differences(snapshot, image)
+        log.log(logging.INFO if differed == ["door"] else logging.WARNING, "gate mended", drop=drop_id, differed=differed)
     await feed.publish("stock", drop=drop_id)
     return Reconciled.MENDED
 

@@ -67,7 +67,7 @@ async def pay(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Respon
     _, view = await own_order(order, call, doors)
     if isinstance(submitted, Submitted):
         return told(call, doors, view, 202, {"state": OrderState.PROCESSING})
-    return told(call, doors, view, 409, {"state": submitted.state})
+    return told(call, doors, view, 409, {"state": view.state})
 
 
 @post("/orders/{order:str}/cancel", status_code=200)
@@ -77,7 +77,7 @@ async def cancel(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Res
         return told(call, doors, view, 409, {"state": view.state})
     state = await doors.till.cancel(order_id, shopper_of(call).shopper_id)
     _, view = await own_order(order, call, doors)
-    return told(call, doors, view, 200 if state is OrderState.CANCELLED else 409, {"state": state})
+    return told(call, doors, view, 200 if state is OrderState.CANCELLED else 409, {"state": view.state})
 
 
 async def own_order(text: str, call: Call, doors: Doors) -> tuple[UUID, OrderView]:

@@ -77,7 +77,7 @@ def recorded(row: OrderRow) -> OrderView:
         drop_title=row.drop_title,
         variant=row.variant,
         quantity=row.quantity,
-        state=row.state.value,
+        state=(OrderState.PROCESSING if submitted else row.state).value,  # a submitted payment is under way, claimed or not
         payment=row.payment.value,
         pay_by=row.pay_by,
         hold_seconds=max(1.0, (row.pay_by - row.reserved_at).total_seconds()),

@@ -1,7 +1,7 @@
 """A verdict in words for the shopper, and its status by the public contract."""
 
 from app.clock import from_ms, iso
-from app.domain.drops import Drop
+from app.domain.drops import Drop, Phase
 from app.domain.verdicts import Answer, Verdict
 from app.languages import N_, _, when
 from app.web.problems import Problem
@@ -49,11 +49,24 @@ def said(verdict: Verdict, opens_at_ms: int | None = None) -> Said:
     return Said(verdict.value, title, detail)
 
 
-def said_by_name(name: str) -> Said | None:
-    """The `said` parameter of a drop's page -> words; None for anything that is neither a refusal nor REMINDED."""
+# A refusal in an address outlives its moment: these are shown only while the page's phase says the same.
+SAID_WHILE = {
+    Verdict.SOLD_OUT: {Phase.SOLD_OUT},
+    Verdict.ALL_HELD: {Phase.ALL_HELD},
+    Verdict.NOT_OPEN: {Phase.ANNOUNCED, Phase.LAST_SECONDS},
+    Verdict.PAUSED: {Phase.PAUSED},
+    Verdict.CLOSED: {Phase.CLOSED, Phase.CANCELLED},
+    Verdict.NOT_READY: {Phase.NOT_READY},
+}
+
+
+def said_by_name(name: str, phase: Phase) -> Said | None:
+    """The `said` parameter of a drop's page -> words; None for what is neither a refusal nor REMINDED, or is no longer so."""
     if name == REMINDED:
         return Said(REMINDED, _("We will tell you"), _("A mail comes shortly before the door opens."))
-    return said(Verdict(name)) if name in WORDS_BY_NAME else None
+    if name not in WORDS_BY_NAME or phase not in SAID_WHILE.get(Verdict(name), {phase}):
+        return None
+    return said(Verdict(name))
 
 
 WORDS_BY_NAME = frozenset(verdict.value for verdict in WORDS)

@@ -7,6 +7,7 @@ sockets are told to reconnect. A connection that sends nothing, or a head drop b
 
 import argparse
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -38,8 +39,14 @@ def main() -> None:
     arguments.add_argument("--port", type=int, default=8000)
     wanted = arguments.parse_args()
     configure_log()
+    logging.getLogger("uvicorn.error").addFilter(worth_a_line)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(Settings.from_environment(), listening_socket(wanted.host, wanted.port)))
+
+
+def worth_a_line(record: logging.LogRecord) -> bool:
+    """A handshake that we refused is an answer, not an error: a stranger must not be able to fill the log with it."""
+    return "without completing handshake" not in record.getMessage()
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -14,7 +14,7 @@ from app.web.doors import Doors, TheseDoors, ThisCall, document
 from app.web.finding import found, wanted_by
 from app.web.orders_view import recorded
 from app.web.page_cache import CARDS_MAX
-from app.web.render import Mine, PlaceView, Said
+from app.web.render import Mine, PlaceView, Said, Scene
 from app.web.sayings import said_by_name
 from app.web.scenes import stock_json
 
@@ -42,17 +42,17 @@ async def show_drop(slug: FromPath[str], call: ThisCall, doors: TheseDoors) -> R
         return Response(stock_json(scene), media_type="application/json", headers={"cache-control": "no-store", "vary": "Accept"})
     if call.partial:
         return doors.fragment("scene.html", drop=drop, scene=scene)
-    return doors.page(call, "drop.html", drop=drop, scene=scene, mine=await mine_of(call, doors, drop))
+    return doors.page(call, "drop.html", drop=drop, scene=scene, mine=await mine_of(call, doors, drop, scene))
 
 
 @get("/drops/{slug:str}/mine")
 async def show_mine(slug: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
     drop = await drop_or_404(doors, slug)
     scene = await doors.scenes.scene(drop, doors.hub.watching(drop.id))
-    return doors.fragment("mine.html", drop=drop, scene=scene, mine=await mine_of(call, doors, drop))
+    return doors.fragment("mine.html", drop=drop, scene=scene, mine=await mine_of(call, doors, drop, scene))
 
 
-async def mine_of(call: Call, doors: Doors, drop: Drop, *, said: Said | None = None) -> Mine:
+async def mine_of(call: Call, doors: Doors, drop: Drop, scene: Scene, *, said: Said | None = None) -> Mine:
     """What is this viewer's own. With the ledger gone it is empty: the page stays up and the gate still knows who has what."""
     rows, places = [], []
     if call.session is not None:
@@ -67,7 +67,7 @@ async def mine_of(call: Call, doors: Doors, drop: Drop, *, said: Said | None = N
         key=secrets.token_urlsafe(16),
         allowed=max(0, drop.per_person - sum(order.quantity for order in live)),
         orders=tuple(live),
-        said=said or said_by_name(call.query("said")),
+        said=said or said_by_name(call.query("said"), scene.phase),
         places={place.variant_id: PlaceView(place.number, place.ahead) for place in places if place.state == "waiting"},
     )
 

@@ -116,7 +116,8 @@ async def shown(call: Call, doors: Doors, drop: Drop, *, status: int = 200, said
     if not call.partial:
         return redirect(call, f"/drops/{drop.slug}")
     scene = await doors.scenes.scene(drop, doors.hub.watching(drop.id))
-    return doors.fragment("mine.html", status=status, drop=drop, scene=scene, mine=await mine_of(call, doors, drop, said=said))
+    mine = await mine_of(call, doors, drop, scene, said=said)
+    return doors.fragment("mine.html", status=status, drop=drop, scene=scene, mine=mine)
 
 
 def joined_document(place: Place) -> dict[str, object]:

@@ -46,6 +46,7 @@ async function swap(html) {
     await change();
   }
   if (!changes) flip(bands);
+  else if (phase() === "open") main.querySelectorAll("[data-said]").forEach((said) => said.replaceChildren()); // no longer so
   arrange();
   if (changes) announce([".scene__state", ".scene__lead", ".note__title"].map((one) => scene().querySelector(one)?.textContent.trim()).filter(Boolean).join(". "));
   else if (left !== scene().dataset.left) tellCount();

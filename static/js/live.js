@@ -13,6 +13,7 @@ const RETRY_MS_MAX = 3000;
 const POLL_MS = 2500; // between two polls without a socket
 const SILENCE_MS_MAX = 20_000; // a socket that says nothing for this long is dead: the shop promises a word every 15 s
 const ASK_TIMEOUT_MS = 5000;
+const HANDSHAKE_MS_MAX = 8000; // a handshake may take this long before it counts as lost
 
 const jittered = (milliseconds) => milliseconds * (0.5 + Math.random());
 
@@ -24,6 +25,7 @@ export function follow(slug, show, shown) {
   let retryTimer = 0;
   let pollTimer = 0;
   let lastWord = performance.now();
+  let dialledAt = 0;
   let asking = null;
 
   function connect() {
@@ -35,6 +37,7 @@ export function follow(slug, show, shown) {
       return;
     }
     const mine = socket;
+    dialledAt = lastWord = performance.now();
     mine.addEventListener("message", (event) => {
       tries = 0;
       lastWord = performance.now();
@@ -48,6 +51,8 @@ export function follow(slug, show, shown) {
   }
 
   const connected = () => socket !== null && socket.readyState === WebSocket.OPEN && performance.now() - lastWord < SILENCE_MS_MAX;
+
+  const dialling = () => socket?.readyState === WebSocket.CONNECTING && performance.now() - dialledAt < HANDSHAKE_MS_MAX;
 
   /* Ask once, whatever the socket says. Several callers share one question. */
   function ask() {
@@ -73,7 +78,7 @@ export function follow(slug, show, shown) {
     clearTimeout(pollTimer);
     pollTimer = setTimeout(poll, jittered(POLL_MS));
     if (document.hidden || connected()) return;
-    socket?.close(); // silent for too long
+    if (!dialling()) socket?.close(); // silent for too long
     ask();
   }
 
@@ -95,6 +100,6 @@ export function follow(slug, show, shown) {
   });
 
   connect();
-  poll();
+  pollTimer = setTimeout(poll, jittered(POLL_MS)); // the page itself is fresh
   return { ask };
 }
