@@ -119,6 +119,8 @@ def _parser() -> argparse.ArgumentParser:
         one.set_defaults(door=DOORS[verb], wait=False)
         if verb == "cancel":
             one.add_argument("--wait", action="store_true", help="until every hold has ended and all money is back; safe to repeat")
+    one = _add(drops, "retire", "take the keys of a drop that is over out of Redis; its books must be closed", _drop_retire)
+    one.add_argument("slug")
     one = _add(drops, "add-units", "add units to a drop; a negative number takes unsold ones away", _drop_add_units)
     one.add_argument("slug")
     one.add_argument("--units", type=int, required=True, metavar="N")
@@ -321,6 +323,16 @@ async def _all_is_back(office, drop):
         print(f"{seen.refunded} refunded, {seen.to_refund} to refund, {seen.open} to end", file=sys.stderr, flush=True)
         await asyncio.sleep(PROGRESS_SECONDS)
     return seen
+
+
+def _drop_retire(arguments) -> None:
+    async def leave(office):
+        from app.purchase.retiring import retire
+
+        return await retire(office, arguments.slug)
+
+    drop = _in_office(arguments.data, leave)
+    _print({"slug": drop.slug, "retired": drop.retired})
 
 
 def _drop_add_units(arguments) -> None:

@@ -33,7 +33,7 @@ async def restock(ledger: Ledger, gate: Gate, feed: Feed, order_id: UUID, drop_i
     except GateUnreachable:
         log.info("release waits", order=str(order_id), why="gate unreachable")
         return False
-    if answer.verdict not in CONFIRMATIONS:
+    if answer.verdict not in CONFIRMATIONS and not await _retired(ledger, drop_id):
         log.info("release waits", order=str(order_id), why=answer.verdict)
         return False
     if answer.heirs:
@@ -42,3 +42,9 @@ async def restock(ledger: Ledger, gate: Gate, feed: Feed, order_id: UUID, drop_i
     await feed.publish("stock", drop=drop_id)
     await feed.publish("order", order=str(order_id))
     return True
+
+
+async def _retired(ledger: Ledger, drop_id: int) -> bool:
+    """A retired drop has no gate any more: nothing there is left to put back."""
+    drop = await ledger.drop_by_id(drop_id)
+    return drop is not None and drop.retired
