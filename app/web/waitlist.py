@@ -108,13 +108,15 @@ async def refused(call: Call, doors: Doors, drop: Drop, problem: Problem) -> Res
     return await shown(call, doors, drop, status=problem.status, said=said)
 
 
+# Makes the address one that no page cache answers: the process that draws the page may not have heard yet that somebody waits.
+OWN = "?list=yours"
 VERDICTS = frozenset(verdict.value for verdict in Verdict)
 
 
 async def shown(call: Call, doors: Doors, drop: Drop, *, status: int = 200, said: Said | None = None) -> Response:
     """What is the viewer's own now: the fragment for htmx, else back to the page."""
     if not call.partial:
-        return redirect(call, f"/drops/{drop.slug}")
+        return redirect(call, f"/drops/{drop.slug}{OWN}")
     scene = await doors.scenes.scene(drop, doors.hub.watching(drop.id))
     mine = await mine_of(call, doors, drop, scene, said=said)
     return doors.fragment("mine.html", status=status, drop=drop, scene=scene, mine=mine)

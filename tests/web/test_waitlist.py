@@ -89,7 +89,7 @@ async def test_the_page_of_who_waits_says_their_number_and_nobody_elses_page_doe
     ada, bob = await shop.shopper(), await shop.shopper()
     assert 'data-place="' not in (await ada.get(f"/drops/{drop.slug}", headers=FORM)).text
     answer = await ada.post(f"/drops/{drop.slug}/waitlist", data={"variant": "one"}, headers=FORM)
-    assert (answer.status_code, answer.headers["location"]) == (303, f"/drops/{drop.slug}")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/drops/{drop.slug}?list=yours")
     await shop.app_hears(drop)
     page = (await ada.get(f"/drops/{drop.slug}", headers=FORM)).text
     assert 'data-place="1" data-ahead="0"' in page and 'data-variant-waiting="1"' in page
