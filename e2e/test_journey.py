@@ -72,11 +72,11 @@ async def test_everything_works_without_javascript(house, comes):
     mira = await comes("plain@example.org", java_script_enabled=False)
     await mira.signs_in("/drops/plain")
     await mira.buys()
-    await mira.page.reload()
+    await mira.looks_again()
     await mira.sees_order("PENDING_PAYMENT")
     await mira.pays()
     for _ in range(40):
-        await mira.page.reload()
+        await mira.looks_again()
         if await mira.page.locator("[data-order-state=PAID]").count():
             break
     await mira.sees_order("PAID")
