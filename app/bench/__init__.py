@@ -12,6 +12,7 @@ import importlib
 import resource
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import structlog
 
@@ -20,6 +21,7 @@ MEASURES = {
     "naive": "the same crowd against one conditional UPDATE (the baseline)",
     "race": "payments starved past their deadline",
     "gate": "CPU of a gate call, by waiting buyers",
+    "no": "a refused buy against a bare callable that answers the same bytes",
 }
 
 
@@ -32,6 +34,7 @@ def main(argv: Sequence[str]) -> int:
         one = measures.add_parser(name, help=help, description=module.__doc__.partition("\n\n")[0])
         module.options(one)
         one.add_argument("--json", action="store_true", help="print one JSON object")
+        one.add_argument("--compare", type=Path, metavar="FILE", help="an earlier --json: fail where a row got worse")
         one.set_defaults(run=module.run)
     arguments = parser.parse_args(argv)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # standard output is for the numbers

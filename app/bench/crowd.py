@@ -31,6 +31,9 @@ CONNECT_SECONDS_MAX = 10.0
 CONNECTS_FAILED_MAX = 20  # in a row, of one connection: the server is gone
 VERDICT = re.compile(rb'"verdict"\s*:\s*"([a-z_]{1,32})"')
 ORDER = re.compile(rb'"order"\s*:\s*"([0-9a-f-]{36})"')
+HTTP = b"HTTP/1.1 "
+LENGTH = re.compile(rb"\r\ncontent-length: ?(\d+)\r\n", re.IGNORECASE)
+CLOSE = re.compile(rb"\r\nconnection: ?close\r\n", re.IGNORECASE)
 WHO = "{i}"  # stands for the buyer's number, in path and body
 
 
@@ -135,32 +138,60 @@ class Crowd:
         self._connections = min(connections, ask.buyers)
         self._seconds_max = seconds_max
         self._waiting: deque[tuple[int, bytes]] = deque()
-        self._running = 0
+        self._answers: list[tuple[int, int, bytes, float]] = []  # buyer, status, body, seconds: read when the clock has stopped
+        self._open = ask.buyers  # buyers whose end is not known yet
+        self._over: asyncio.Future | None = None
+        self._connecting: set[asyncio.Task] = set()
 
     async def play(self) -> Tally:
+        self._over = asyncio.get_running_loop().create_future()
         self._waiting.extend(
             (buyer, self._ask.request(buyer)) for buyer in range(self._ask.buyers)
         )  # built before the clock starts
-        runners = [_Runner(self) for _ in range(self._connections)]
-        await asyncio.gather(*(runner.connect() for runner in runners))
+        lines = [_Line(self) for _ in range(self._connections)]
+        await asyncio.gather(*(line.connect() for line in lines))
         wall, cpu = time.perf_counter(), time.process_time()
-        tasks = [asyncio.ensure_future(runner.run()) for runner in runners]
-        _, late = await asyncio.wait(tasks, timeout=self._seconds_max) if tasks else ((), ())
+        for line in lines:
+            line.next()
+        if self._open:
+            await asyncio.wait([self._over], timeout=self._seconds_max)
         self.tally.wall_seconds, self.tally.cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu
-        for task in late:
+        self._waiting.clear()
+        for task in self._connecting:
             task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(result, Exception):
-                raise result
-        for runner in runners:
-            runner.hang_up()
+        for line in lines:
+            line.hang_up()
+        for answer in self._answers:
+            self._count(*answer)
         self.tally.unanswered = self.tally.buyers - self.tally.answered - self.tally.failed
         return self.tally.check()
+
+    @property
+    def somebody_waits(self) -> bool:
+        return bool(self._waiting)
 
     def next(self) -> tuple[int, bytes] | None:
         return self._waiting.popleft() if self._waiting else None
 
     def answered(self, buyer: int, status: int, body: bytes, seconds: float) -> None:
+        self._answers.append((buyer, status, body, seconds))
+        self._one_less()
+
+    def failed(self, reason: str) -> None:
+        self.tally.errors[reason] += 1
+        self._one_less()
+
+    def connect_again(self, line: "_Line") -> None:
+        task = asyncio.get_running_loop().create_task(line.connect_and_go_on())
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+
+    def _one_less(self) -> None:
+        self._open -= 1
+        if not self._open and not self._over.done():
+            self._over.set_result(None)
+
+    def _count(self, buyer: int, status: int, body: bytes, seconds: float) -> None:
         tally = self.tally
         verdict = VERDICT.search(body)
         kind = verdict[1].decode() if verdict else f"http {status}"
@@ -175,16 +206,23 @@ class Crowd:
             tally.odd[kind] = body[:200].decode(errors="replace")
 
 
-class _Runner(asyncio.Protocol):
-    """One connection and the buyers that use it in turn. Opens a new one when the server closes it."""
+class _Line(asyncio.Protocol):
+    """One connection and the buyers that use it in turn. A new one is opened when the server closes it.
+
+    An answer that comes in one piece and says its length is read here, in a few microseconds; httptools reads all others.
+    """
 
     def __init__(self, crowd: Crowd):
         url = urlsplit(crowd._ask.url)
         self._host, self._port = url.hostname, url.port or 80
         self._crowd = crowd
         self._transport: asyncio.Transport | None = None
-        self._answer: asyncio.Future | None = None
+        self._buyer: int | None = None  # who waits for an answer
+        self._began = 0.0
+        self._parser: httptools.HttpResponseParser | None = None  # of an answer that comes in pieces
+        self._body: list[bytes] = []
         self._lost_because: str | None = None
+        self._failed_connects = 0
 
     async def connect(self) -> None:
         """Open the connection; `_lost_because` says why it could not be opened."""
@@ -194,30 +232,23 @@ class _Runner(asyncio.Protocol):
         except OSError as error:  # TimeoutError too
             self._lost_because = type(error).__name__
 
-    async def run(self) -> None:
-        failed_connects = 0
-        while (waiting := self._crowd.next()) is not None:
-            while self._transport is None and failed_connects < CONNECTS_FAILED_MAX:
-                await self.connect()
-                failed_connects = 0 if self._transport is not None else failed_connects + 1
-            if self._transport is None:
-                self._crowd.tally.errors[f"no connection: {self._lost_because}"] += 1
-                continue
-            await self._ask(*waiting)
+    def next(self) -> None:
+        """Let the next buyer ask, on a new connection if this one is gone."""
+        if self._transport is None and self._crowd.somebody_waits:
+            self._crowd.connect_again(self)
+        elif (waiting := self._crowd.next()) is not None:
+            self._buyer, request = waiting
+            self._began = time.perf_counter()
+            self._transport.write(request)
 
-    async def _ask(self, buyer: int, request: bytes) -> None:
-        self._answer = asyncio.get_running_loop().create_future()
-        self._body: list[bytes] = []
-        self._parser = httptools.HttpResponseParser(self)
-        began = time.perf_counter()
-        self._transport.write(request)
-        error = await self._answer
-        if error is not None:
-            self._crowd.tally.errors[error] += 1
-            return
-        self._crowd.answered(buyer, self._parser.get_status_code(), b"".join(self._body), time.perf_counter() - began)
-        if not self._parser.should_keep_alive():
-            self.hang_up()
+    async def connect_and_go_on(self) -> None:
+        while self._transport is None and self._failed_connects < CONNECTS_FAILED_MAX:
+            await self.connect()
+            self._failed_connects = 0 if self._transport is not None else self._failed_connects + 1
+        if self._transport is not None:
+            self.next()
+        while self._transport is None and self._crowd.next() is not None:
+            self._crowd.failed(f"no connection: {self._lost_because}")
 
     def hang_up(self) -> None:
         transport, self._transport = self._transport, None
@@ -230,19 +261,25 @@ class _Runner(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if self._answer is None or self._answer.done():
-            self._end("unasked data")
+        if self._buyer is None:
             self.hang_up()
             return
+        if self._parser is None:
+            head = data.find(b"\r\n\r\n") + 4
+            length = LENGTH.search(data, 0, head)
+            if length is not None and head + int(length[1]) == len(data) and data.startswith(HTTP) and not CLOSE.search(data, 0, head):
+                self._answered(int(data[9:12]), data[head:], True)
+                return
+            self._parser, self._body = httptools.HttpResponseParser(self), []
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._end(f"not HTTP: {type(error).__name__}")
-            self.hang_up()
+            self._failed(f"not HTTP: {type(error).__name__}")
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
-        self._end("connection lost" if error is None else type(error).__name__)
+        if self._buyer is not None:
+            self._failed("connection lost" if error is None else type(error).__name__)
 
     # httptools
 
@@ -250,11 +287,21 @@ class _Runner(asyncio.Protocol):
         self._body.append(body)
 
     def on_message_complete(self) -> None:
-        self._end(None)
+        parser, self._parser = self._parser, None
+        self._answered(parser.get_status_code(), b"".join(self._body), parser.should_keep_alive())
 
-    def _end(self, error: str | None) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(error)
+    def _answered(self, status: int, body: bytes, kept_open: bool) -> None:
+        buyer, self._buyer = self._buyer, None
+        self._crowd.answered(buyer, status, body, time.perf_counter() - self._began)
+        if not kept_open:
+            self.hang_up()
+        self.next()
+
+    def _failed(self, reason: str) -> None:
+        self._buyer = self._parser = None
+        self.hang_up()
+        self._crowd.failed(reason)
+        self.next()
 
 
 def play(ask: Ask, connections: int = CONNECTIONS_DEFAULT, seconds_max: float = SECONDS_MAX_DEFAULT) -> Tally:

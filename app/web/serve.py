@@ -62,26 +62,30 @@ def listening_socket(host: str, port: int) -> socket.socket:
 async def serve(settings: Settings, listening: socket.socket) -> None:
     """Serve until a signal says stop."""
     async with wiring.web(settings) as parts:
-        config = uvicorn.Config(
-            create_app(parts),
-            http=Patience,
-            ws="websockets-sansio",
-            ws_per_message_deflate=False,
-            ws_max_size=SOCKET_BYTES_MAX,
-            ws_max_queue=SOCKET_QUEUE_MAX,
-            ws_ping_interval=PING_SECONDS,
-            ws_ping_timeout=PING_SECONDS,
-            lifespan="on",
-            proxy_headers=False,
-            server_header=False,
-            access_log=False,
-            log_config=None,  # app/logs.py
-            log_level="warning",
-            backlog=BACKLOG_CONNECTIONS,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-        )
-        await Server(config).serve(sockets=[listening])
+        await Server(configuration(create_app(parts))).serve(sockets=[listening])
+
+
+def configuration(app) -> uvicorn.Config:
+    """-> how an ASGI application is served here; the baselines of `doorman bench` are served the same way."""
+    return uvicorn.Config(
+        app,
+        http=Patience,
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+        ws_max_size=SOCKET_BYTES_MAX,
+        ws_max_queue=SOCKET_QUEUE_MAX,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
+        lifespan="on",
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,  # app/logs.py
+        log_level="warning",
+        backlog=BACKLOG_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
 
 
 class Server(uvicorn.Server):
