@@ -47,6 +47,12 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
+class DropPicture:
+    hash: str  # of its content
+    alt: str  # what it shows, for those who do not see it; "": said by the title already
+
+
+@dataclass(frozen=True, slots=True)
 class Drop:
     """A published drop as the ledger knows it. Times are aware datetimes in UTC."""
 
@@ -71,6 +77,12 @@ class Drop:
     offer_seconds: float = 600.0  # how long a unit is held for the person whose turn it is
     waitlist: Waitlist = Waitlist.OFFERS
     ships: bool = False  # an address is asked for before paying
+    version: int = 1  # raised by every change of words, pictures and times
+    time_zone: str = "UTC"  # in which its seller planned it
+    shipping_countries: tuple[str, ...] | None = None  # ISO 3166-1 alpha-2; None: everywhere
+    pictures: tuple[DropPicture, ...] = ()  # in the order they are shown; the first one is `picture`
+    updated_at: datetime | None = None
+    updated_by: str | None = None  # who changed it last; None: nobody since it was published
 
     @property
     def waiting(self) -> int:

@@ -1,6 +1,8 @@
 """Shops and drops: what is on sale, when, and how many units the seller released."""
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -8,10 +10,10 @@ from uuid import UUID
 import asyncpg
 
 from app.domain import emails, money
-from app.domain.drops import Door, Drop, Variant, Waitlist
+from app.domain.drops import Door, Drop, DropPicture, Variant, Waitlist
 from app.errors import BadInput, NotFound
 from app.ledger.events import SELLER, note
-from app.ledger.pool import Pool
+from app.ledger.pool import Asker, Pool
 
 DROPS_MAX = 1000  # rows of one list
 TITLE_CHARACTERS_MAX = 200
@@ -49,6 +51,9 @@ class NewDrop:
     offer_seconds: float = 600.0
     waitlist: Waitlist = Waitlist.OFFERS
     ships: bool = False  # ask where it goes before paying
+    pictures: tuple[DropPicture, ...] = ()  # in the order to show them; the first one is `picture`
+    time_zone: str = "UTC"  # in which its seller planned it
+    shipping_countries: tuple[str, ...] | None = None  # None: everywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +85,9 @@ class DropsPart(Pool):
     async def create_drop(self, new: NewDrop) -> Drop:
         """-> the published drop. BadInput names the field that is wrong; a slug that is taken is one."""
         check_new_drop(new)
-        names, totals = [name for name, _ in new.variants], [units for _, units in new.variants]
-        try:
+        with known_to_the_ledger():
             async with self._transaction() as ask:
-                drop_id = await ask.value(
-                    "add_drop", new.shop_id, new.slug, new.title, new.description, new.price_minor, new.currency, new.opens_at,
-                    new.closes_at, new.per_person, new.hold_seconds, new.payment_attempts, new.clock_offset_ms, new.picture,
-                    new.offer_seconds, Waitlist(new.waitlist).value, new.ships,
-                )  # fmt: skip
-                if drop_id is None:
-                    raise BadInput(f"there is already a drop named {new.slug}", field="slug")
-                await ask.count("add_variants", drop_id, names, totals)
-                await note(ask, None, drop_id, "published", SELLER, units=sum(totals))
-                return drop_from(await ask.row("drop_by_id", drop_id))
-        except asyncpg.ForeignKeyViolationError as error:
-            field = "picture" if "picture" in (error.constraint_name or "") else "shop"
-            raise BadInput(f"there is no such {field}", field=field) from error
+                return await publish(ask, new)
 
     async def drop_by_slug(self, slug: str) -> Drop | None:
         return drop_from(await self._row("drop_by_slug", slug)) if SLUG.fullmatch(slug) else None
@@ -169,6 +161,39 @@ class DropsPart(Pool):
             return True
 
 
+async def publish(ask: Asker, new: NewDrop) -> Drop:
+    """Write a checked drop in the caller's transaction -> it. BadInput for a slug that is taken."""
+    names, totals = [name for name, _ in new.variants], [units for _, units in new.variants]
+    pictures = new.pictures or ((DropPicture(new.picture, ""),) if new.picture else ())
+    drop_id = await ask.value(
+        "add_drop", new.shop_id, new.slug, new.title, new.description, new.price_minor, new.currency, new.opens_at,
+        new.closes_at, new.per_person, new.hold_seconds, new.payment_attempts, new.clock_offset_ms,
+        pictures[0].hash if pictures else None, new.offer_seconds, Waitlist(new.waitlist).value, new.ships, new.time_zone,
+        new.shipping_countries,
+    )  # fmt: skip
+    if drop_id is None:
+        raise BadInput(f"there is already a drop named {new.slug}", field="slug")
+    await ask.count("add_variants", drop_id, names, totals)
+    await hang(ask, drop_id, pictures)
+    await note(ask, None, drop_id, "published", SELLER, units=sum(totals))
+    return drop_from(await ask.row("drop_by_id", drop_id))
+
+
+async def hang(ask: Asker, drop_id: int, pictures: Sequence[DropPicture]) -> None:
+    """These are the pictures of a drop that has none, in this order."""
+    await ask.count("hang_pictures", drop_id, [picture.hash for picture in pictures], [picture.alt for picture in pictures])
+
+
+@contextmanager
+def known_to_the_ledger() -> Iterator[None]:
+    """A shop or a picture that does not exist is BadInput."""
+    try:
+        yield
+    except asyncpg.ForeignKeyViolationError as error:
+        field = "picture" if "hash" in (error.constraint_name or "") or "picture" in (error.constraint_name or "") else "shop"
+        raise BadInput(f"there is no such {field}", field=field) from error
+
+
 def drop_from(row) -> Drop | None:
     if row is None:
         return None
@@ -203,6 +228,12 @@ def drop_from(row) -> Drop | None:
         offer_seconds=row["offer_seconds"],
         waitlist=Waitlist(row["waitlist"]),
         ships=row["ships"],
+        version=row["version"],
+        time_zone=row["time_zone"],
+        shipping_countries=None if row["shipping_countries"] is None else tuple(row["shipping_countries"]),
+        pictures=tuple(map(DropPicture, row["picture_hashes"] or (), row["picture_alts"] or ())),
+        updated_at=row["updated_at"],
+        updated_by=row["updated_by"],
     )
 
 

@@ -1,5 +1,6 @@
 """Reading orders: what an order's page, a shopper's list and a worker's look-up show."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -51,6 +52,7 @@ class OrderRow:
     address: Address | None  # where it goes, as it was when given
     shop_name: str
     contact: str | None  # whom to ask about it: the shop's mail address
+    shipping_countries: Sequence[str] | None = None  # where the drop is sent to, as ISO 3166-1 codes; None: everywhere
     wristband: int | None = None  # of a paid order, asked by its owner: units of the drop paid for up to and with it
     wristbands: int | None = None  # ... of so many units
 

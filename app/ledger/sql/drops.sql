@@ -19,8 +19,8 @@ SELECT id FROM shops ORDER BY id LIMIT 1;
 -- name: add_drop
 -- A new drop. A slug that is taken inserts nothing.
 INSERT INTO drops (shop_id, slug, title, description, price_minor, currency, opens_at, closes_at, per_person, hold_seconds,
-                   payment_attempts, clock_offset_ms, picture, offer_seconds, waitlist, ships)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+                   payment_attempts, clock_offset_ms, picture, offer_seconds, waitlist, ships, time_zone, shipping_countries)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 ON CONFLICT (slug) DO NOTHING
 RETURNING id;
 
@@ -33,6 +33,11 @@ WITH named AS (
 )
 INSERT INTO stock (variant_id, drop_id, total)
 SELECT named.id, $1, ($3::integer[])[named.position] FROM named;
+
+-- name: hang_pictures
+-- The pictures of a drop that has none yet, in the seller's order, with what each shows.
+INSERT INTO drop_pictures (drop_id, position, hash, alt)
+SELECT $1, position, hash, alt FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS wanted (hash, alt, position);
 
 -- name: drop_by_slug
 -- One drop with its shop and its variants.
