@@ -61,14 +61,15 @@ def withdraw(data: Path) -> None:
 def environment_with(data: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """-> `environment`, completed by that of the `up` running on DATA. What is set already wins.
 
-    StartFailed when there is neither a running `up` nor both REDIS_URL and DATABASE_URL.
+    StartFailed when there is neither a running `up` nor both REDIS_URL and DATABASE_URL. Production has nothing but its
+    environment: the settings say themselves what is missing there.
     """
     if is_served(data) and (data / ENVIRONMENT).exists():
         found = json.loads((data / ENVIRONMENT).read_text())
         if environment.get("REDIS_URL"):  # the queue and the feed follow the gate, unless they are named themselves
             found = {name: value for name, value in found.items() if name not in ("QUEUE_REDIS_URL", "FEED_REDIS_URL")}
         return {**found, **{name: value for name, value in environment.items() if value or name not in ADDRESSES}}
-    if environment.get("REDIS_URL") and environment.get("DATABASE_URL"):
+    if environment.get("DOORMAN_ENV") == "production" or environment.get("REDIS_URL") and environment.get("DATABASE_URL"):
         return dict(environment)
     raise StartFailed(
         f"No running Doorman in {data}: start one with bin/up, name its folder with --data, or set REDIS_URL and DATABASE_URL"

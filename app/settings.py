@@ -18,6 +18,7 @@ from app.errors import SettingsError
 
 SECRET_BYTES_MIN = 32
 PROVIDER_KEYS_SECONDS = 24 * 3600  # Stripe keeps idempotency keys at least this long
+SIGNING_SECRETS_MAX = 2  # the new one and, while rotating, the old one
 SHORTENED_SHARE = 0.8  # of the time a default must stay below
 
 
@@ -55,6 +56,24 @@ def _appendfsync(text: str) -> str:
     if text not in ("always", "everysec"):
         raise ValueError(text)
     return text
+
+
+def _publishable_key(text: str) -> str:
+    if text and not text.startswith("pk_"):  # it is shown to everybody: a secret key must never get here
+        raise ValueError(text)
+    return text
+
+
+def _signing_secrets(text: str) -> str:
+    secrets_given = _parts(text)
+    if not all(secrets_given) or len(secrets_given) > SIGNING_SECRETS_MAX:
+        raise ValueError(text)
+    return text
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """'a, b' -> ('a', 'b'); '' -> ()."""
+    return tuple(part.strip() for part in text.split(",")) if text else ()
 
 
 def _environment(text: str) -> str:
@@ -150,10 +169,19 @@ class Settings:
         "STRIPE_API_BASE", "", "the provider; empty: the sandbox that `up` starts", _url("http", "https")
     )
     stripe_secret_key: str = _setting("STRIPE_SECRET_KEY", "", "secret key at the provider; empty: the sandbox's", secret=True)
+    stripe_publishable_key: str = _setting(
+        "STRIPE_PUBLISHABLE_KEY",
+        "",
+        "pk_…, beside the secret key: cards are entered in Stripe's own form; empty: the sandbox's test cards",
+        _publishable_key,
+        secret=True,
+    )
     stripe_webhook_secret: str = _setting(
         "STRIPE_WEBHOOK_SECRET",
         "",
-        "signing secret of the provider's notices to /webhooks/stripe; empty: no notice is believed, outcomes are asked for",
+        "signing secret of the provider's notices to /webhooks/stripe, while rotating two with a comma between them; "
+        "empty: no notice is believed, outcomes are asked for",
+        _signing_secrets,
         secret=True,
     )
     warehouse_url: str = _setting(
@@ -184,6 +212,11 @@ class Settings:
     @property
     def production(self) -> bool:
         return self.env == "production"
+
+    @property
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """-> every secret that may have signed a notice; two while the owner rotates them."""
+        return _parts(self.stripe_webhook_secret)
 
     def table(self) -> list[tuple[str, str, str]]:
         """-> (variable, value, help) of every setting; secrets are not shown, passwords in addresses are masked."""
@@ -276,15 +309,34 @@ class Settings:
             raise SettingsError(f"DOORMAN_SECRET must have at least {SECRET_BYTES_MIN} bytes; make one with: openssl rand -hex 32")
         if self.production:
             self._check_production()
+        self._check_keys()
+
+    def _check_keys(self) -> None:
+        """Stripe's two keys belong together: with one alone nobody could pay, or nobody could be charged."""
+        secret, publishable = self.stripe_secret_key, self.stripe_publishable_key
+        if publishable and not secret:
+            raise SettingsError("STRIPE_PUBLISHABLE_KEY is set without STRIPE_SECRET_KEY; set both, or neither for the sandbox")
+        if secret and not publishable and not self.stripe_api_base:
+            raise SettingsError(
+                "STRIPE_SECRET_KEY is set without STRIPE_PUBLISHABLE_KEY; set both, or neither for the sandbox "
+                "(STRIPE_API_BASE set to a test provider needs no publishable key)"
+            )
+        if publishable and not self.stripe_api_base and publishable.startswith("pk_test_") != _is_test_key(secret):
+            raise SettingsError("STRIPE_SECRET_KEY and STRIPE_PUBLISHABLE_KEY: one is a test key, the other a live one")
 
     def _check_production(self) -> None:
         if not self.secret:
             raise SettingsError("production needs DOORMAN_SECRET (at least 32 bytes); make one with: openssl rand -hex 32")
         if not self.public_url.startswith("https://"):
             raise SettingsError("production needs DOORMAN_PUBLIC_URL starting with https://")
-        for name in ("smtp_url", "database_url", "redis_url", "stripe_secret_key"):
+        keys = ("stripe_secret_key",) if self.stripe_api_base else ("stripe_secret_key", "stripe_publishable_key")
+        for name in ("smtp_url", "database_url", "redis_url", *keys):
             if not getattr(self, name):
                 raise SettingsError(f"production needs {_env(name)}: {_help(name)}")
+
+
+def _is_test_key(secret_key: str) -> bool:
+    return secret_key.startswith(("sk_test_", "rk_test_"))
 
 
 def without_password(text: str) -> str:

@@ -187,9 +187,10 @@ class _Machine:
         return dsn
 
     def find_provider(self) -> None:
-        """The environment's provider, else the sandbox's address and token. Never a sandbox in production."""
+        """The environment's provider (an address, or Stripe's two keys), else the sandbox. Never a sandbox in production."""
         production = self.outside.get("DOORMAN_ENV") == "production"
-        if self.commands.provider and not production and not self.outside.get("STRIPE_API_BASE"):
+        given = self.outside.get("STRIPE_API_BASE") or self.outside.get("STRIPE_PUBLISHABLE_KEY")
+        if self.commands.provider and not production and not given:
             sandbox = self._sandbox("provider")
             self.environment["STRIPE_API_BASE"] = sandbox["url"]
             self.environment["STRIPE_SECRET_KEY"] = self.outside.get("STRIPE_SECRET_KEY") or sandbox["token"]

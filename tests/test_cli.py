@@ -186,8 +186,9 @@ def test_minted_shoppers_are_signed_in(doorman):
 
 
 def test_production_mints_no_shoppers(doorman):
-    production = {"DOORMAN_ENV": "production", "DOORMAN_PUBLIC_URL": "https://shop.example"}
-    said = refusal(doorman("shoppers", "mint", "--count", "1", **production, SMTP_URL="smtp://mail:25", STRIPE_SECRET_KEY="sk_x"))
+    production = {"DOORMAN_ENV": "production", "DOORMAN_PUBLIC_URL": "https://shop.example", "SMTP_URL": "smtp://mail:25"}
+    keys = {"STRIPE_SECRET_KEY": "sk_live_x", "STRIPE_PUBLISHABLE_KEY": "pk_live_x"}
+    said = refusal(doorman("shoppers", "mint", "--count", "1", **production, **keys))
     assert said == "doorman: shoppers are minted in development only\n"
 
 
@@ -232,6 +233,15 @@ def test_without_a_running_up_and_without_addresses_nothing_is_guessed(doorman, 
         f"doorman: No running Doorman in {tmp_path}: start one with bin/up, name its folder with --data, "
         "or set REDIS_URL and DATABASE_URL\n"
     )
+
+
+@pytest.mark.parametrize("command", [("books",), ("migrate",), ("web",), ("worker",), ("recorder",)], ids=" ".join)
+def test_in_production_a_command_names_the_setting_that_is_missing_instead_of_looking_for_an_up(doorman, command):
+    told = refusal(doorman(*command, DOORMAN_ENV="production", REDIS_URL="", DATABASE_URL=""))
+    assert told.startswith("doorman: production needs DOORMAN_PUBLIC_URL starting with https://"), told
+    https = {"DOORMAN_ENV": "production", "DOORMAN_PUBLIC_URL": "https://shop.example", "SMTP_URL": "smtp://mail.example"}
+    told = refusal(doorman(*command, **https, REDIS_URL="", DATABASE_URL=""))
+    assert told.startswith("doorman: production needs DATABASE_URL: the ledger"), told
 
 
 def test_the_settings_end_with_the_bound(doorman):

@@ -14,7 +14,17 @@ PRODUCTION = {
     "DATABASE_URL": "postgresql://db.example/doorman",
     "REDIS_URL": "redis://redis.example/0",
     "STRIPE_SECRET_KEY": "sk_live_x",
+    "STRIPE_PUBLISHABLE_KEY": "pk_live_x",
 }
+ORDERED = [  # each is below the next one named beside it; every one is asked for at the limit and above it
+    ("DOORMAN_PROVIDER_TIMEOUT_SECONDS", "DOORMAN_JOB_TIMEOUT_SECONDS", 30),
+    ("DOORMAN_JOB_TIMEOUT_SECONDS", "DOORMAN_CLAIM_DEAD_SECONDS", 45),
+    ("DOORMAN_CLAIM_DEAD_SECONDS", "DOORMAN_QUEUE_RETRY_SECONDS", 60),
+    ("DOORMAN_WAREHOUSE_TIMEOUT_SECONDS", "DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS", 150),
+    ("DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS", "DOORMAN_PARCEL_DEAD_SECONDS", 180),
+    ("DOORMAN_RECORD_TIMEOUT_SECONDS", "DOORMAN_RECORD_IDLE_SECONDS", 3),
+    ("DOORMAN_GATE_TIMEOUT_SECONDS", "DOORMAN_SWEEP_SECONDS", 5),
+]
 
 
 def settings(**environment: str) -> Settings:
@@ -31,35 +41,21 @@ def test_an_empty_environment_is_lawful_and_has_the_documented_defaults():
     assert found.settled_within_seconds == 60 + 45 + 20 + 2 * 5
 
 
+@pytest.mark.parametrize("over_seconds", [0, 0.5], ids=["equal", "above"])
+@pytest.mark.parametrize(("smaller", "larger", "default_seconds"), ORDERED, ids=[f"{pair[0]} < {pair[1]}" for pair in ORDERED])
+def test_each_timeout_must_stay_below_the_next_whichever_of_the_two_is_moved(smaller, larger, default_seconds, over_seconds):
+    wide = {larger: str(default_seconds), smaller: str(default_seconds + over_seconds)}
+    with pytest.raises(SettingsError, match=rf"{smaller} \({default_seconds + over_seconds:g} s\) must be below {larger}"):
+        settings(**wide)
+    lawful = {name: value for name, value, _ in settings().table()}
+    assert float(lawful[smaller]) < float(lawful[larger])
+    with pytest.raises(SettingsError, match=rf"{smaller} \(.* s\) must be below {larger} \({lawful[smaller]} s\)"):
+        settings(**{smaller: lawful[smaller], larger: lawful[smaller]})
+
+
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
-        (
-            {"DOORMAN_PROVIDER_TIMEOUT_SECONDS": "30"},
-            "DOORMAN_PROVIDER_TIMEOUT_SECONDS (30 s) must be below DOORMAN_JOB_TIMEOUT_SECONDS",
-        ),
-        (
-            {"DOORMAN_JOB_TIMEOUT_SECONDS": "45"},
-            "DOORMAN_JOB_TIMEOUT_SECONDS (45 s) must be below DOORMAN_CLAIM_DEAD_SECONDS (45 s)",
-        ),
-        (
-            {"DOORMAN_CLAIM_DEAD_SECONDS": "61"},
-            "DOORMAN_CLAIM_DEAD_SECONDS (61 s) must be below DOORMAN_QUEUE_RETRY_SECONDS (60 s)",
-        ),
-        (
-            {"DOORMAN_WAREHOUSE_TIMEOUT_SECONDS": "150"},
-            "DOORMAN_WAREHOUSE_TIMEOUT_SECONDS (150 s) must be below DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS (150 s)",
-        ),
-        (
-            {"DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS": "181"},
-            "DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS (181 s) must be below DOORMAN_PARCEL_DEAD_SECONDS (180 s)",
-        ),
-        (
-            {"DOORMAN_PARCEL_DEAD_SECONDS": "120"},
-            "DOORMAN_PARCEL_JOB_TIMEOUT_SECONDS (150 s) must be below DOORMAN_PARCEL_DEAD_SECONDS (120 s)",
-        ),
-        ({"DOORMAN_RECORD_TIMEOUT_SECONDS": "3"}, "DOORMAN_RECORD_TIMEOUT_SECONDS (3 s) must be below DOORMAN_RECORD_IDLE_SECONDS"),
-        ({"DOORMAN_GATE_TIMEOUT_SECONDS": "5"}, "DOORMAN_GATE_TIMEOUT_SECONDS (5 s) must be below DOORMAN_SWEEP_SECONDS (5 s)"),
         ({"DOORMAN_RECORD_IDLE_SECONDS": "500"}, "must be below the bound in which everything is settled (135 s)"),
         (
             {"DOORMAN_CLAIM_DEAD_SECONDS": "86400", "DOORMAN_QUEUE_RETRY_SECONDS": "90000"},
@@ -101,6 +97,9 @@ def test_an_order_of_timeouts_that_cannot_work_is_refused(broken, sentence):
         ("DATABASE_URL", "mysql://db/doorman"),
         ("SMTP_URL", "mail.example"),
         ("STRIPE_API_BASE", "ftp://provider"),
+        ("STRIPE_PUBLISHABLE_KEY", "sk_live_a_secret_key_in_the_wrong_place"),
+        ("STRIPE_WEBHOOK_SECRET", "whsec_new,"),
+        ("STRIPE_WEBHOOK_SECRET", "whsec_1,whsec_2,whsec_3"),
         ("SANDBOX_LATENCY_SECONDS", "4-1"),
         ("SANDBOX_LATENCY_SECONDS", "-1"),
         ("SANDBOX_DECLINE_RATE", "1.1"),
@@ -143,6 +142,35 @@ def test_production_names_what_is_missing(missing):
 def test_production_refuses_a_public_address_without_tls():
     with pytest.raises(SettingsError, match="DOORMAN_PUBLIC_URL starting with https://"):
         settings(**PRODUCTION | {"DOORMAN_PUBLIC_URL": "http://shop.example"})
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"STRIPE_SECRET_KEY": "sk_test_x"}, "STRIPE_SECRET_KEY is set without STRIPE_PUBLISHABLE_KEY; set both"),
+        ({"STRIPE_PUBLISHABLE_KEY": "pk_test_x"}, "STRIPE_PUBLISHABLE_KEY is set without STRIPE_SECRET_KEY; set both"),
+        ({"STRIPE_SECRET_KEY": "sk_live_x", "STRIPE_PUBLISHABLE_KEY": "pk_test_x"}, "one is a test key, the other a live one"),
+        ({"STRIPE_SECRET_KEY": "rk_test_x", "STRIPE_PUBLISHABLE_KEY": "pk_live_x"}, "one is a test key, the other a live one"),
+    ],
+)
+def test_stripes_two_keys_belong_together(given, sentence):
+    with pytest.raises(SettingsError) as refused:
+        settings(**given)
+    assert sentence in str(refused.value)
+    assert "k_live_x" not in str(refused.value) and "k_test_x" not in str(refused.value)
+
+
+def test_both_keys_neither_or_a_test_provider_with_one_are_lawful():
+    assert settings(STRIPE_SECRET_KEY="sk_test_x", STRIPE_PUBLISHABLE_KEY="pk_test_x").stripe_publishable_key == "pk_test_x"
+    assert settings(STRIPE_SECRET_KEY="sk_test_x", STRIPE_API_BASE="http://127.0.0.1:9000").stripe_publishable_key == ""
+    one = {name: value for name, value in PRODUCTION.items() if name != "STRIPE_PUBLISHABLE_KEY"}
+    assert settings(**one | {"STRIPE_API_BASE": "https://provider.example"}).production
+
+
+def test_a_signing_secret_is_rotated_with_a_comma():
+    assert settings().webhook_secrets == ()
+    assert settings(STRIPE_WEBHOOK_SECRET="whsec_1").webhook_secrets == ("whsec_1",)
+    assert settings(STRIPE_WEBHOOK_SECRET="whsec_new, whsec_old").webhook_secrets == ("whsec_new", "whsec_old")
 
 
 def test_the_table_shows_every_setting_and_no_secret():

@@ -1,9 +1,10 @@
 """Notices of the provider (webhooks), read by the official SDK: raw body, signature, age.
 
-Guarantees: what is returned was signed with our secret at most AGE_SECONDS_MAX ago. A notice is news, not truth, except where it
-tells of a capture: that is the provider's own signed word. Everything else is asked for before anything follows from it.
+Guarantees: what is returned was signed with a secret of ours at most AGE_SECONDS_MAX ago. A notice is news, not truth, except where
+it tells of a capture: that is the provider's own signed word. Everything else is asked for before anything follows from it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -20,7 +21,11 @@ QUESTIONED = frozenset({"charge.dispute.created", "refund.failed", "charge.dispu
 
 
 class BadNotice(BadInput):
-    """Not signed with our secret, too old, or no notice at all."""
+    """Not to be believed: no notice at all, or not proven to come from the provider."""
+
+
+class NotSigned(BadNotice):
+    """Not signed with a secret of ours, or too long ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +42,14 @@ class Notice:
         return self.kind in QUESTIONED
 
 
-def read_notice(body: bytes, signature: str, secret: str) -> Notice:
-    """BadNotice: do not believe it."""
+def read_notice(body: bytes, signature: str, secrets: Sequence[str]) -> Notice:
+    """`secrets`: one, or two while they are rotated; any may have signed it. BadNotice: do not believe it."""
     if not signature.isascii():
-        raise BadNotice("the signature is none")
+        raise NotSigned("the signature is none")
     try:
-        event = stripe.Webhook.construct_event(body, signature, secret, AGE_SECONDS_MAX)
+        event = _signed_event(body, signature, secrets)
         subject = event.data.object
         notice_id, kind = event.id, event.type
-    except stripe.SignatureVerificationError as error:
-        raise BadNotice("the signature is not ours, or too old") from error
     except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
         raise BadNotice("the body is no notice") from error
     if not all(isinstance(text, str) and 0 < len(text) <= CHARACTERS_MAX and text.isprintable() for text in (notice_id, kind)):
@@ -60,6 +63,15 @@ def read_notice(body: bytes, signature: str, secret: str) -> Notice:
         return Notice(notice_id, kind, _order_of(subject), intent_id if isinstance(intent_id, str) else None, None, minor)
     except (AttributeError, TypeError, BadInput, BrokenInvariant):
         return Notice(notice_id, kind, None, None, None, None)  # signed, and of a kind we do not know
+
+
+def _signed_event(body: bytes, signature: str, secrets: Sequence[str]) -> stripe.Event:
+    for secret in secrets:
+        try:
+            return stripe.Webhook.construct_event(body, signature, secret, AGE_SECONDS_MAX)
+        except stripe.SignatureVerificationError:
+            continue
+    raise NotSigned("not signed with a secret of ours, or too old")
 
 
 def _order_of(subject) -> UUID | None:

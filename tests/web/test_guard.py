@@ -188,7 +188,7 @@ async def test_head_is_get_without_the_body(shop):
 
 async def test_production_is_https_and_goes_by_one_name(production_shop):
     client = production_shop.browser()
-    refused = await client.get("/healthz")
+    refused = await client.get("/sign-in")
     assert refused.status_code == 400
     answer = await client.get("/healthz", headers={"host": "shop.example"})
     assert answer.status_code == 200
@@ -197,6 +197,14 @@ async def test_production_is_https_and_goes_by_one_name(production_shop):
     for origin, status in (("https://shop.example", 401), ("http://shop.example", 403), ("https://shop.example:8443", 403)):
         answer = await client.post("/orders/1/pay", headers=JSON | {"host": "shop.example", "origin": origin})
         assert answer.status_code == status, origin
+
+
+@pytest.mark.parametrize("host", ["10.0.3.7:8000", "10.0.3.7", "[fd00::7]:8000", "balancer.internal", ""])
+async def test_a_load_balancer_asks_by_address_whether_a_process_of_production_serves(production_shop, host):
+    client = production_shop.browser(host=host)
+    assert [(await client.get(path)).status_code for path in ("/healthz", "/servez", "/readyz")] == [200, 200, 200]
+    assert [(await client.get(path)).status_code for path in ("/", "/orders", "/healthz/x", "/metrics")] == [400] * 4
+    assert (await client.post("/healthz")).status_code in (403, 405)
 
 
 async def test_production_has_no_development_doors(production_shop):

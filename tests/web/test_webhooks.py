@@ -10,6 +10,7 @@ import pytest
 import stripe
 
 from app.errors import LedgerUnreachable
+from app.web import webhooks
 from tests.web.conftest import JSON, open_shop, settings_with
 
 SECRET = "whsec_of_this_test"
@@ -186,12 +187,26 @@ async def test_what_is_not_ours_is_taken_and_changes_nothing(shop, order):
     assert await effect(shop, event("customer.created", {"id": "cus_1", "object": "customer"})) == "not ours"
 
 
+async def test_while_the_secret_is_rotated_the_new_and_the_old_one_are_believed_and_no_third(redis_url, database_url):
+    secrets = "whsec_new, whsec_old"
+    async with open_shop(settings_with(redis_url, database_url, stripe_webhook_secret=secrets)) as shop:
+        body = event("customer.created", {"object": "customer", "id": "cus_1"})
+        assert [(await tell(shop, body, secret=secret)).status_code for secret in ("whsec_new", "whsec_old", SECRET)] == [
+            200,
+            200,
+            400,
+        ]
+        assert (await tell(shop, body, secret=secrets)).status_code == 400
+        assert (await tell(shop, body, secret="whsec_old", age_seconds=400)).status_code == 400
+
+
 @pytest.mark.parametrize(
     "how", [{"secret": "whsec_other"}, {"age_seconds": 400}], ids=["signed with another secret", "older than five minutes"]
 )
 async def test_what_is_not_signed_by_us_or_too_old_is_refused(shop, how):
     order = await submitted(shop)
-    assert (await tell(shop, event(SUCCEEDED, intent_of(order)), **how)).status_code == 400
+    answer = await tell(shop, event(SUCCEEDED, intent_of(order)), **how)
+    assert (answer.status_code, answer.json()["detail"]) == (400, webhooks.NOT_SIGNED)
     assert (await shop.ledger.order(order)).state == "PENDING_PAYMENT"
 
 
