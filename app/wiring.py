@@ -212,6 +212,7 @@ def _till(stack: AsyncExitStack, settings: Settings, ledger: Ledger, gate: Gate,
         jobs=jobs,
         provider=provider,
         public_url=settings.public_url,
+        secret=settings.secret,
         grace_seconds=settings.grace_seconds,
         claim_dead_seconds=settings.claim_dead_seconds,
     )

@@ -140,7 +140,7 @@ class Person:
         await self.page.get_by_role("link", name="Go to your bank’s page").click()
         await self.page.get_by_role("button", name="Complete authentication").click()
         await self.page.get_by_role("link", name="Back to the shop").click()
-        await self.page.wait_for_url(re.compile(r"/orders/"))
+        await self.page.wait_for_url(re.compile(r"/orders/|/o/"))
 
     async def tabs_to(self, selector: str) -> None:
         """By the Tab key alone, to something that then shows that it has the focus."""

@@ -32,11 +32,15 @@ async def test_a_hold_that_lapses_is_the_next_persons_turn_live_and_they_pay(hou
     assert noor.loads == loads, "it must be told without a reload"
     await mira.sees_order("EXPIRED")
     (mail,) = await mails_of(noor, "your_turn")
-    link = re.search(r"https?://\S+/orders/\S+", mail["text"])[0]
-    await noor.opens(link)  # straight to paying
-    await expect(noor.page.locator("h1")).to_have_text("It’s your turn.")
-    await noor.pays()
-    await noor.sees_order("PAID")
+    link = re.search(r"https?://\S+/o/\S+", mail["text"])[0]
+    phone = await comes("nobody@example.org")  # Noor's other device, where she is not signed in
+    await phone.opens(link)  # straight to paying
+    await expect(phone.page.locator("h1")).to_have_text("It’s your turn.")
+    await phone.pays("pm_card_authenticationRequired")
+    await phone.authenticates()
+    await expect(phone.page.locator("[data-order-state=PAID]")).to_be_visible(timeout=SEES_MS)
+    await noor.opens("/orders")
+    await expect(noor.page.locator("[data-order-state=PAID]")).to_be_visible()
     books = house.books_at_rest("second-chance")
     assert (books["paid"], books["gate_left"], books["offered"]) == (1, 0, 0)
     assert await mails_of(noor, "confirmation")

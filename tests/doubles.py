@@ -105,7 +105,7 @@ class ScriptedProvider:
                 if payment_method == "pm_card_visa":
                     intent.update(kind=OutcomeKind.CAPTURED, captures=intent["captures"] + 1, reason=None)
                 elif payment_method == "pm_card_authenticationRequired":
-                    intent.update(kind=OutcomeKind.ACTION, action_url="https://bank.example/authenticate")
+                    intent.update(kind=OutcomeKind.ACTION, action_url=f"https://bank.example/authenticate?back={return_url}")
                 else:
                     intent.update(kind=OutcomeKind.DECLINED, reason="card_declined")
             self.replies[key] = self._outcome(intent_id)

@@ -52,15 +52,16 @@ class AccountsPart(Pool):
     async def forget_address(self, shopper_id: int, address_id: int) -> bool:
         return await self._count("forget_address", shopper_id, address_id) == 1
 
-    async def send_to(self, order_id: UUID, shopper_id: int, address: Address) -> bool:
-        """Where this order goes; the address is kept for the next time -> False: too late, not theirs, or nothing is sent."""
+    async def send_to(self, order_id: UUID, shopper_id: int, address: Address, *, keep: bool = True) -> bool:
+        """Where this order goes -> False: too late, not theirs, or nothing is sent. `keep`: the address is there the next time."""
         async with self._transaction() as ask:
             drop_id = await ask.value("send_to", order_id, shopper_id, _stored(address))
             if drop_id is None:
                 return False
             await note(ask, order_id, drop_id, "address given", SHOPPER)
-            await ask.count("keep_address", shopper_id, _stored(address))
-            await ask.count("forget_oldest_addresses", shopper_id, ADDRESSES_MAX)
+            if keep:
+                await ask.count("keep_address", shopper_id, _stored(address))
+                await ask.count("forget_oldest_addresses", shopper_id, ADDRESSES_MAX)
             return True
 
     async def orders_in_the_way(self, shopper_id: int) -> list[InTheWay]:

@@ -3,8 +3,8 @@
 One template per kind (templates/mail/KIND.html) holds its sentences once, in three blocks: `subject`, `title` and `body`. Both
 bodies are made of it: `p(sentence)` and `button(label, url)` draw a paragraph and a link in the one or the other, `_layout.html`
 and `_layout.txt` put the shop around them. What a template may say: the columns of the ledger's view `letters`, the message's own
-data, `what` (the piece with its variant and number), `order_url` (for its owner, who can pay), `link_url` (shows the order on any
-device), `drop_url` and `shop_url`.
+data, `what` (the piece with its variant and number), `link_url` (the order on any device, where it can be paid without
+signing in), `drop_url` and `shop_url`.
 
 Guarantees: a mail says what the ledger says now; links start with the public address, never with a request's; a subject is one
 line; everything in the HTML is escaped. A message that was written already is taken as it is.
@@ -77,7 +77,6 @@ class Letters:
             "order_id": message.order_id,
             "shop_url": self._public_url,
             "drop_url": drop_url,
-            "order_url": order_url,
             "link_url": self._public_url + order_link(self._link_key, message.order_id) if linked else order_url,
         }
 

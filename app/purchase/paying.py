@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import structlog
 
 from app.clock import now_ms
+from app.domain.links import link_key, order_link
 from app.domain.orders import FINAL, AttemptState, MoneyState, OrderState, Refusal
 from app.errors import GateUnreachable, NotFound, ProviderRefused, ProviderSilent
 from app.gate import Gate
@@ -41,9 +42,12 @@ class Till:
         public_url: str,
         grace_seconds: float,
         claim_dead_seconds: float,
+        secret: str = "",
     ):
+        """`secret`: the installation's, for the secret link by which a shopper comes back from the bank's page, in whatever browser
+        the bank opens it; without one they come back to the order's own page."""
         self._ledger, self._gate, self._feed, self._jobs, self._provider = ledger, gate, feed, jobs, provider
-        self._public_url = public_url
+        self._public_url, self._link_key = public_url, link_key(secret) if secret else None
         self._grace, self._claim_dead = grace_seconds, claim_dead_seconds
 
     # ---- the shopper ---------------------------------------------------------------------------------------------------------
@@ -206,14 +210,19 @@ class Till:
             intent_id = await self._provider.create_intent(claimed.order_id, claimed.amount_minor, claimed.currency)
             if not await self._ledger.store_intent(claimed.order_id, token, intent_id):
                 return "lost"
-        return_url = f"{self._public_url}/orders/{claimed.order_id}?back=1"
+        back_to = self._back_to(claimed.order_id)
         try:
-            outcome = await self._provider.confirm(claimed.order_id, claimed.n, intent_id, claimed.payment_method, return_url)
+            outcome = await self._provider.confirm(claimed.order_id, claimed.n, intent_id, claimed.payment_method, back_to)
         except ProviderSilent:
             outcome = await self._provider.retrieve(intent_id)  # look before anything else; only a capture or a cancel is certain
             if outcome.kind not in (OutcomeKind.CAPTURED, OutcomeKind.CANCELLED):
                 raise
         return await self._settle(claimed, token, outcome)
+
+    def _back_to(self, order_id: UUID) -> str:
+        """-> where the bank's page leads back to. A retry of an attempt says the same as its first call did (R5)."""
+        path = order_link(self._link_key, order_id) if self._link_key else f"/orders/{order_id}"
+        return f"{self._public_url}{path}?back=1"
 
     async def _look_first(self, claimed: Claimed, token: UUID) -> str:
         leaving = claimed.leaving is not None or claimed.overdue

@@ -10,18 +10,19 @@ from app.domain.addresses import COUNTRIES, address_from
 from app.errors import BadInput, NotFound
 from app.languages import Language
 from app.web.call import Call
-from app.web.doors import Doors, shopper_of
+from app.web.doors import Doors
 
 ID_CHARACTERS_MAX = 18
 
 
-async def give_address(call: Call, doors: Doors, order_id: UUID) -> bool:
+async def give_address(call: Call, doors: Doors, order_id: UUID, shopper_id: int, *, keep: bool) -> bool:
     """The address that a request carries (typed, or `address_id` of a kept one) becomes the order's -> False: too late, or no need.
 
-    BadInput names the field that is wrong.
+    `keep`: the owner is signed in; a typed address is kept for the next time and a kept one may be chosen. Whoever comes by the
+    order's link touches nothing but the order. BadInput names the field that is wrong.
     """
-    fields, shopper_id = call.fields(), shopper_of(call).shopper_id
-    if fields.get("address_id") not in (None, ""):
+    fields = call.fields()
+    if keep and fields.get("address_id") not in (None, ""):
         wanted = id_of(str(fields["address_id"]))
         kept = next((one for one in await doors.ledger.addresses_of(shopper_id) if one.id == wanted), None)
         if kept is None:
@@ -30,7 +31,7 @@ async def give_address(call: Call, doors: Doors, order_id: UUID) -> bool:
     else:
         nested = fields.get("address")
         address = address_from(nested if isinstance(nested, Mapping) else fields)
-    return await doors.ledger.send_to(order_id, shopper_id, address)
+    return await doors.ledger.send_to(order_id, shopper_id, address, keep=keep)
 
 
 def carries_address(call: Call) -> bool:

@@ -2,9 +2,14 @@
 
 While the recorder has not written an order, the gate's receipt answers (CONFIRMING); see orders_view.py for what happens when
 neither store knows it. The ledger gone: 503 with Retry-After; nothing here guesses.
+
+What is done with an order (`status_of`, `pay_for`, `give_back`) does not care by which door its reader came: `Look` says who it is.
+The other door is the secret link, in keepsake.py.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import NamedTuple
 from uuid import UUID
 
 from litestar import Response, get, post
@@ -26,6 +31,17 @@ ORDERS_MAX = 100
 METHOD_CHARACTERS_MAX = 64
 
 
+class Own(NamedTuple):
+    """An order that its reader may act on."""
+
+    order_id: UUID
+    shopper_id: int  # its owner, in whose name it is acted on
+    view: OrderView
+
+
+Look = Callable[[], Awaitable[Own]]  # the order as it is now; NotFound for whoever has no business with it
+
+
 @get("/orders")
 async def list_orders(call: ThisCall, doors: TheseDoors) -> Response:
     rows = await doors.ledger.orders_of(shopper_of(call).shopper_id, ORDERS_MAX)
@@ -37,50 +53,64 @@ async def list_orders(call: ThisCall, doors: TheseDoors) -> Response:
 
 @get("/orders/{order:str}")
 async def show_order(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
-    order_id, view = await own_order(order, call, doors)
-    if call.query("back") and view.authenticate_url is not None:
-        await doors.jobs.look_up(order_id, now_ms())  # back from the bank: ask how it ended; the sweeper asks too
-    if call.wants_json:
-        return document(order_document(view))
-    if call.partial:
-        return status_fragment(doors, view)
-    return doors.page(call, "order.html", order=view, cards=choices(doors), notice=view.notice)
+    return await checkout(await own_order(order, call, doors), call, doors)
 
 
 @get("/orders/{order:str}/status")
 async def show_status(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
-    _, view = await own_order(order, call, doors)
-    return document(order_document(view)) if call.wants_json else status_fragment(doors, view)
+    return status_of(await own_order(order, call, doors), call, doors)
 
 
 @post("/orders/{order:str}/pay", status_code=202)
 async def pay(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
-    order_id, view = await own_order(order, call, doors)
+    return await pay_for(lambda: own_order(order, call, doors), call, doors)
+
+
+@post("/orders/{order:str}/cancel", status_code=200)
+async def cancel(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
+    return await give_back(lambda: own_order(order, call, doors), call, doors)
+
+
+async def checkout(own: Own, call: Call, doors: Doors) -> Response:
+    """The order's page."""
+    view = own.view
+    if call.query("back") and view.authenticate_url is not None:
+        await doors.jobs.look_up(own.order_id, now_ms())  # back from the bank: ask how it ended; the sweeper asks too
+    if call.wants_json or call.partial:
+        return status_of(own, call, doors)
+    return doors.page(call, "order.html", order=view, cards=choices(doors), notice=view.notice)
+
+
+def status_of(own: Own, call: Call, doors: Doors) -> Response:
+    return document(order_document(own.view)) if call.wants_json else status_fragment(doors, own.view)
+
+
+async def pay_for(look: Look, call: Call, doors: Doors) -> Response:
+    own = order_id, shopper_id, view = await look()
     method = payment_method(call)
     if view.state in (CONFIRMING, LOST):
         return told(call, doors, view, 409, {"state": view.state})
     if view.authenticate_url is not None:
         return told(call, doors, view, 202, {"authenticate": view.authenticate_url})
-    if view.can_pay and view.ships and not await has_address(call, doors, order_id, view):
+    if view.can_pay and view.ships and not await has_address(call, doors, own):
         return redirect(call, f"{view.url}/address")
-    submitted = await doors.till.submit(order_id, shopper_of(call).shopper_id, method)
-    _, view = await own_order(order, call, doors)
+    submitted = await doors.till.submit(order_id, shopper_id, method)
+    view = (await look()).view
     if isinstance(submitted, Submitted):
         return told(call, doors, view, 202, {"state": OrderState.PROCESSING})
     return told(call, doors, view, 409, {"state": view.state})
 
 
-@post("/orders/{order:str}/cancel", status_code=200)
-async def cancel(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
-    order_id, view = await own_order(order, call, doors)
+async def give_back(look: Look, call: Call, doors: Doors) -> Response:
+    order_id, shopper_id, view = await look()
     if view.state in (CONFIRMING, LOST):
         return told(call, doors, view, 409, {"state": view.state})
-    state = await doors.till.cancel(order_id, shopper_of(call).shopper_id)
-    _, view = await own_order(order, call, doors)
+    state = await doors.till.cancel(order_id, shopper_id)
+    view = (await look()).view
     return told(call, doors, view, 200 if state is OrderState.CANCELLED else 409, {"state": view.state})
 
 
-async def own_order(text: str, call: Call, doors: Doors) -> tuple[UUID, OrderView]:
+async def own_order(text: str, call: Call, doors: Doors) -> Own:
     """-> the order as its owner may see it; NotFound for everything else, a malformed id included."""
     shopper_id = shopper_of(call).shopper_id
     try:
@@ -89,20 +119,20 @@ async def own_order(text: str, call: Call, doors: Doors) -> tuple[UUID, OrderVie
         raise NotFound(text) from error
     row = await doors.ledger.order_for(order_id, shopper_id)
     if row is None:
-        return order_id, await unwritten_order(order_id, shopper_id, call, doors)
+        return Own(order_id, shopper_id, await unwritten_order(order_id, shopper_id, call, doors))
     view = recorded(row)
     if view.ships and view.can_pay and view.address is None:
         view = replace(view, kept=next(iter(await doors.ledger.addresses_of(shopper_id)), None))
-    return order_id, view
+    return Own(order_id, shopper_id, view)
 
 
-async def has_address(call: Call, doors: Doors, order_id: UUID, view: OrderView) -> bool:
+async def has_address(call: Call, doors: Doors, own: Own) -> bool:
     """Is it known where this order goes? A payment may carry the address along."""
     if carries_address(call):
-        return await give_address(call, doors, order_id)
-    if view.address is None and call.wants_json:
+        return await give_address(call, doors, own.order_id, own.shopper_id, keep=not own.view.link)
+    if own.view.address is None and call.wants_json:
         raise BadInput("Say where it goes before you pay.", field="address")
-    return view.address is not None
+    return own.view.address is not None
 
 
 async def unwritten_order(order_id: UUID, shopper_id: int, call: Call, doors: Doors) -> OrderView:

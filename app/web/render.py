@@ -52,7 +52,8 @@ _fragments/mine.html          drop: Drop · scene: Scene · mine: Mine
 _fragments/said.html          drop: Drop · said: Said
                               what htmx gets for a refused buy; also included by mine.html when mine.said
 _fragments/order_status.html  order: OrderView · cards: list of PaymentChoice · notice: str | None
-                              POST /orders/{id}/pay (payment_method, address_id), POST /orders/{id}/cancel
+                              POST {order.url}/pay (payment_method, address_id), POST {order.url}/cancel; order.url is /orders/{id},
+                              or the order's secret link for whoever came by it
 
 Drop is app.domain.drops.Drop; the other shapes stand below. Forms are plain HTML forms first (method=post, action=...); htmx only
 enhances them: `hx-post` on the same address sends HX-Request-Type: partial and gets the fragment named above.
@@ -202,10 +203,16 @@ class OrderView:
     paid_at: datetime | None = None
     shop_name: str = ""
     contact: str | None = None  # whom to ask about it
+    link: str = ""  # the path of its secret link, when that is the door its reader came by; "": the owner, signed in
 
     @property
     def url(self) -> str:
-        return f"/orders/{self.id}"
+        """The order where its reader stands; `/pay`, `/cancel`, `/address` and `/status` are below it."""
+        return self.link or f"/orders/{self.id}"
+
+    @property
+    def confirmation_url(self) -> str:
+        return self.link or f"{self.url}/confirmation"
 
     @property
     def numbered(self) -> bool:

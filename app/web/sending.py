@@ -17,7 +17,7 @@ from app.ledger import KeptAddress
 from app.web.address_fields import countries_in, give_address, id_of
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, own_path, redirect, shopper_of
-from app.web.orders import own_order
+from app.web.orders import Own, own_order
 from app.web.render import OrderView
 
 NEXT_CHARACTERS_MAX = 2048
@@ -25,23 +25,31 @@ NEXT_CHARACTERS_MAX = 2048
 
 @get("/orders/{order:str}/address")
 async def ask_for_order(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
-    _id, view = await own_order(order, call, doors)
-    if not view.can_send:
-        return redirect(call, view.url)
-    kept = await doors.ledger.addresses_of(shopper_of(call).shopper_id)
-    typed = as_stored(view.address) if view.address else as_stored(kept[0].address) if kept else {}
-    return asked(call, doors, action=f"{view.url}/address", back=view.url, order=view, kept=kept, typed=typed)
+    return await ask_where(await own_order(order, call, doors), call, doors)
 
 
 @post("/orders/{order:str}/address", status_code=200)
 async def send_order_to(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Response:
-    order_id, view = await own_order(order, call, doors)
+    return await send_there(await own_order(order, call, doors), call, doors)
+
+
+async def ask_where(own: Own, call: Call, doors: Doors) -> Response:
+    view = own.view
+    if not view.can_send:
+        return redirect(call, view.url)
+    kept = await kept_by(own, doors)
+    typed = as_stored(view.address) if view.address else as_stored(kept[0].address) if kept else {}
+    return asked(call, doors, action=f"{view.url}/address", back=view.url, order=view, kept=kept, typed=typed)
+
+
+async def send_there(own: Own, call: Call, doors: Doors) -> Response:
+    view = own.view
     try:
-        given = await give_address(call, doors, order_id)
+        given = view.can_send and await give_address(call, doors, own.order_id, own.shopper_id, keep=not view.link)
     except BadInput as error:
         if call.wants_json or call.partial:
             raise
-        kept = await doors.ledger.addresses_of(shopper_of(call).shopper_id)
+        kept = await kept_by(own, doors)
         return asked(
             call,
             doors,
@@ -56,6 +64,11 @@ async def send_order_to(order: FromPath[str], call: ThisCall, doors: TheseDoors)
     if call.wants_json:
         return document({"address_given": given}, status=200 if given else 409)
     return redirect(call, view.url)
+
+
+async def kept_by(own: Own, doors: Doors) -> list[KeptAddress]:
+    """-> the addresses of the account; none for whoever came by the order's link."""
+    return [] if own.view.link else await doors.ledger.addresses_of(own.shopper_id)
 
 
 @get("/account/address")

@@ -56,8 +56,8 @@ def test_a_mail_about_a_hold_says_until_when_and_leads_straight_to_paying(kind):
     assert "20:00 UTC" in " ".join(letter.text.split())
 
 
-@pytest.mark.parametrize("kind", ["confirmation", "drop_cancelled", "money_back", "parcel_sent"])
-def test_a_mail_about_what_became_of_an_order_finds_it_on_any_device(kind):
+@pytest.mark.parametrize("kind", [*sorted(PAY), "confirmation", "drop_cancelled", "money_back", "parcel_sent"])
+def test_a_mail_about_an_order_finds_it_on_any_device(kind):
     told = message(kind)
     letter = Letters("https://shop.example", "s" * 32).write(told)
     link = "https://shop.example" + order_link(link_key("s" * 32), told.order_id)

@@ -22,6 +22,7 @@ from app.settings import Settings
 from tests.doubles import GoneQueue, ListQueue, ScriptedProvider, ScriptedWarehouse, SilentFeed
 
 PARCEL_DEAD_SECONDS = 180.0
+SECRET = "s" * 32
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Shop:
     def till(self, jobs=None) -> Till:
         return Till(
             ledger=self.ledger, gate=self.gate, feed=self.feed, jobs=jobs or self.jobs, provider=self.provider,
-            public_url="http://127.0.0.1:8000", grace_seconds=0, claim_dead_seconds=1,
+            public_url="http://127.0.0.1:8000", secret=SECRET, grace_seconds=0, claim_dead_seconds=1,
         )  # fmt: skip
 
     def sweeper(self, jobs=None) -> Sweeper:

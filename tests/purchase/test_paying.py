@@ -2,10 +2,12 @@
 
 import pytest
 
+from app.domain.links import link_key, order_link
 from app.domain.orders import OrderState, Refusal
 from app.errors import ProviderSilent
 from app.ledger import NotPayable, Submitted
 from tests.doubles import Died, ListQueue
+from tests.purchase.conftest import SECRET
 
 CRASH_POINTS = [
     ("create_intent", "before"),
@@ -137,6 +139,8 @@ async def test_an_authentication_leaves_the_hold_and_completes_later(shop):
     assert await shop.till().charge(order, 1) == "action"
     row = await shop.ledger.order_for(order, shopper)
     assert row.state == "PENDING_PAYMENT" and row.action_url.startswith("https://bank.example")
+    link = order_link(link_key(SECRET), order)
+    assert row.action_url.endswith(f"back=http://127.0.0.1:8000{link}?back=1")  # in whatever browser the bank leads back to it
     shop.provider.complete_authentication(order)
     assert await shop.till().look_up(order) == "paid"
     assert await shop.till().look_up(order) == "already"

@@ -175,9 +175,10 @@ async def test_a_payment_that_needs_authentication_answers_with_the_address(shop
     await client.post(f"/orders/{order}/pay", json={"payment_method": "pm_card_authenticationRequired"}, headers=JSON)
     assert await shop.till.charge(order, 1) == "action"
     answer = await client.post(f"/orders/{order}/pay", json={"payment_method": "pm_card_visa"}, headers=JSON)
-    assert (answer.status_code, answer.json()) == (202, {"authenticate": "https://bank.example/authenticate"})
+    bank = answer.json()["authenticate"]
+    assert answer.status_code == 202 and bank.startswith("https://bank.example/authenticate")
     page = await client.get(f"/orders/{order}")
-    assert 'href="https://bank.example/authenticate"' in page.text
+    assert f'href="{bank}"' in page.text
     assert shop.jobs.jobs[1:] == []
     await client.get(f"/orders/{order}?back=1")
     assert shop.jobs.jobs[-1][:2] == ("look_up", order)
