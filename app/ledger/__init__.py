@@ -1,8 +1,10 @@
 from app.ledger.accounts import InTheWay, KeptAddress
 from app.ledger.attention import Attention, CancelledHold, Cancelling
+from app.ledger.audit import AuditEntry
 from app.ledger.books import LedgerBooks, VariantBooks
 from app.ledger.claims import Claimed
 from app.ledger.deciding import BadEntry, Entry
+from app.ledger.demand import Asks, CountingGap, DemandTotals, Stretch
 from app.ledger.drops import Adjustment, NewDrop
 from app.ledger.events import Event, History
 from app.ledger.image import Counts, LedgerImage, LiveOrder, RecordedKey
@@ -15,17 +17,27 @@ from app.ledger.people import Picture, Shopper
 from app.ledger.places import Joined, NextInLine, Place, Wish
 from app.ledger.recording import Recorded
 from app.ledger.refunds import DueRefund, RefundRow
+from app.ledger.report import Account, OrdersLike, ParcelsLike, PlacesLike, RefundsLike
 from app.ledger.returns import DueGiveBack, Ended
+from app.ledger.sellers import DropCounts, Seller, Workplace
+from app.ledger.watch import Charge, Happening, Sales, VariantUnits, WatchedMoney
 
 __all__ = [
+    "Account",
     "Adjustment",
+    "Asks",
     "Attention",
+    "AuditEntry",
     "BadEntry",
     "CancelledHold",
     "Cancelling",
+    "Charge",
     "Claimed",
     "ClaimedParcel",
+    "CountingGap",
     "Counts",
+    "DemandTotals",
+    "DropCounts",
     "DueCharge",
     "DueGiveBack",
     "DueParcel",
@@ -33,11 +45,12 @@ __all__ = [
     "Ended",
     "Entry",
     "Event",
+    "Happening",
     "History",
     "InTheWay",
+    "Joined",
     "KeptAddress",
     "Ledger",
-    "Joined",
     "LedgerBooks",
     "LedgerImage",
     "LiveOrder",
@@ -46,15 +59,25 @@ __all__ = [
     "NextInLine",
     "NotPayable",
     "OrderRow",
+    "OrdersLike",
     "ParcelRow",
+    "ParcelsLike",
     "Picture",
     "Place",
+    "PlacesLike",
     "Recorded",
     "RecordedKey",
     "RefundRow",
+    "RefundsLike",
+    "Sales",
+    "Seller",
     "Shopper",
     "StoredMessage",
+    "Stretch",
     "Submitted",
     "VariantBooks",
+    "VariantUnits",
+    "WatchedMoney",
     "Wish",
+    "Workplace",
 ]
