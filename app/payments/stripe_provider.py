@@ -6,6 +6,10 @@ dropped with the outcome unknown, exactly as in a crash.
 
 Amounts are whole minor units on both sides. Almost all pass as they are (JPY 80, KWD 1250, EUR 1999); where Stripe counts other
 decimals than we show, as for ISK or HUF, the adapter alone converts.
+
+A card comes as the id of a payment method, or as that of a confirmation token, into which Stripe's form in the browser puts what
+was typed there. We confirm, never the browser, so that a charge is always made under our key. Whatever the bank wants to ask happens
+on a page that the buyer is sent to (`use_stripe_sdk` false); a payment that asks without having such a page is as good as declined.
 """
 
 import asyncio
@@ -26,6 +30,9 @@ CONNECTIONS_MAX = 64
 FOUND_MAX = 100
 REFUSED_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 413, 422})
 UNEXPECTED_STATE = "payment_intent_unexpected_state"
+TOKEN_PREFIX = "ctoken_"
+OF_THE_CARD = frozenset({"payment_method", "confirmation_token"})  # what an unknown, used or outdated card is refused for
+NO_PAGE = "authentication_unavailable"
 NOT_REFUNDED = frozenset({"failed", "canceled"})
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -51,7 +58,7 @@ class StripeProvider:
 
     async def create_intent(self, order_id: UUID, amount_minor: int, currency: str) -> str:
         params = {
-            "amount": _to_stripe(amount_minor, currency),
+            "amount": to_stripe(amount_minor, currency),
             "currency": currency.lower(),
             "payment_method_types": ["card"],
             "metadata": {"order": str(order_id)},
@@ -61,7 +68,7 @@ class StripeProvider:
         return intent.id
 
     async def confirm(self, order_id: UUID, n: int, intent_id: str, payment_method: str, return_url: str) -> Outcome:
-        params = {"payment_method": payment_method, "return_url": return_url}
+        params = _card_params(payment_method) | {"return_url": return_url}
         options = {"idempotency_key": f"{order_id}:{n}"}
         async with self._answering():
             try:
@@ -73,7 +80,7 @@ class StripeProvider:
             except stripe.InvalidRequestError as error:
                 if error.code == UNEXPECTED_STATE:
                     return outcome_of(await self._client.v1.payment_intents.retrieve_async(intent_id))
-                if error.param == "payment_method":
+                if error.param in OF_THE_CARD:
                     return _declined(await self._client.v1.payment_intents.retrieve_async(intent_id), "invalid_payment_method")
                 raise
 
@@ -96,7 +103,7 @@ class StripeProvider:
             intent = await self._client.v1.payment_intents.retrieve_async(intent_id)
             params = {
                 "payment_intent": intent_id,
-                "amount": _to_stripe(amount_minor, intent.currency.upper()),
+                "amount": to_stripe(amount_minor, intent.currency.upper()),
                 "metadata": {"order": str(order_id), "purpose": purpose},
             }
             made = await self._refund_made(intent_id, purpose)
@@ -165,11 +172,22 @@ def outcome_of(intent: stripe.PaymentIntent) -> Outcome:
     if intent.status == "canceled":
         return _of(intent, OutcomeKind.CANCELLED)
     if intent.status == "requires_action":
-        redirect = intent.next_action and intent.next_action.redirect_to_url
-        return _of(intent, OutcomeKind.ACTION, action_url=redirect.url if redirect else None)
+        url = _page_of(intent.next_action)
+        return _of(intent, OutcomeKind.ACTION, action_url=url) if url else _declined(intent, NO_PAGE)
     if intent.status in ("requires_payment_method", "requires_confirmation"):
         return _declined(intent, _decline_reason(intent.last_payment_error))
     return _of(intent, OutcomeKind.PENDING)
+
+
+def _card_params(payment_method: str) -> dict:
+    if payment_method.startswith(TOKEN_PREFIX):
+        return {"confirmation_token": payment_method, "use_stripe_sdk": False}  # what stands here wins over what the token holds
+    return {"payment_method": payment_method}
+
+
+def _page_of(next_action) -> str | None:
+    """-> where the buyer authenticates. Stripe leaves out what an action does not have."""
+    return getattr(getattr(next_action, "redirect_to_url", None), "url", None)
 
 
 def _declined(intent: stripe.PaymentIntent, reason: str | None) -> Outcome:
@@ -186,7 +204,8 @@ def _decline_reason(error) -> str | None:
     return getattr(error, "decline_code", None) or getattr(error, "code", None)
 
 
-def _to_stripe(amount_minor: int, currency: str) -> int:
+def to_stripe(amount_minor: int, currency: str) -> int:
+    """-> the amount as Stripe counts it. ProviderRefused: it cannot."""
     shift = _shift(currency)
     if shift >= 0:
         return amount_minor * 10**shift

@@ -1,5 +1,8 @@
 """The sandbox provider as Stripe's own SDK and plain HTTP see it."""
 
+import contextlib
+import sqlite3
+
 import httpx
 import pytest
 import stripe
@@ -110,6 +113,36 @@ async def test_a_captured_intent_is_not_confirmed_or_cancelled_again(client):
         with pytest.raises(stripe.InvalidRequestError) as refused:
             await call(intent.id)
         assert (refused.value.code, refused.value.error.payment_intent.status) == ("payment_intent_unexpected_state", "succeeded")
+
+
+async def test_the_sdk_makes_reads_and_spends_a_confirmation_token(client):
+    made = await client.v1.test_helpers.confirmation_tokens.create_async(
+        {"payment_method": "pm_card_amex", "return_url": "https://shop.example/back"}
+    )
+    assert made.id.startswith("ctoken_") and made.expires_at - made.created == 12 * 3600
+    assert (made.payment_method_preview.card.brand, made.use_stripe_sdk, made.payment_intent) == ("amex", True, None)
+    intent = await created(client)
+    spent = await client.v1.payment_intents.confirm_async(intent.id, {"confirmation_token": made.id})
+    assert (spent.status, spent.payment_method) == ("succeeded", "pm_card_amex")
+    read = await client.v1.confirmation_tokens.retrieve_async(made.id)
+    assert (read.payment_intent, read.expires_at) == (intent.id, None)
+    other = await created(client)
+    with pytest.raises(stripe.InvalidRequestError, match="used once") as refused:
+        await client.v1.payment_intents.confirm_async(other.id, {"confirmation_token": made.id})
+    assert refused.value.param == "confirmation_token"
+    assert (await client.v1.payment_intents.retrieve_async(other.id)).status == "requires_payment_method"
+    for helper in ({}, {"payment_method": "pm_card_nobody_has"}):
+        with pytest.raises(stripe.InvalidRequestError) as refused:
+            await client.v1.test_helpers.confirmation_tokens.create_async(helper)
+        assert refused.value.param == "payment_method"
+
+
+async def test_a_confirmation_token_is_good_for_twelve_hours(client, sandbox):
+    made = await client.v1.test_helpers.confirmation_tokens.create_async({"payment_method": "pm_card_visa"})
+    with contextlib.closing(sqlite3.connect(sandbox.data / "provider.sqlite", isolation_level=None)) as store:
+        store.execute("UPDATE tokens SET created = created - 12 * 3600 - 1 WHERE id = ?", (made.id,))
+    with pytest.raises(stripe.InvalidRequestError, match="expired"):
+        await client.v1.payment_intents.confirm_async((await created(client)).id, {"confirmation_token": made.id})
 
 
 async def test_a_cancelled_intent_says_why_and_stays_cancelled(client):

@@ -18,6 +18,11 @@ async def intent_for(provider, order, amount_minor=4900, currency="EUR") -> str:
     return await provider.create_intent(order, amount_minor, currency)
 
 
+async def token_of(api, card: str) -> str:
+    """What Stripe's form would hand us for this card, made by Stripe's own helper for tests."""
+    return (await api.post("/v1/test_helpers/confirmation_tokens", data={"payment_method": card})).json()["id"]
+
+
 async def test_a_good_card_is_captured_with_its_amount_and_currency(provider, order):
     intent = await intent_for(provider, order)
     outcome = await provider.confirm(order, 1, intent, "pm_card_visa", RETURN_URL)
@@ -101,6 +106,55 @@ async def test_a_card_that_wants_authentication_names_the_page(provider, sandbox
     outcome = await provider.confirm(order, 1, intent, "pm_card_authenticationRequired", RETURN_URL)
     assert (outcome.kind, outcome.action_url) == (OutcomeKind.ACTION, f"{sandbox.url}/sandbox/authenticate/{intent}")
     assert sandbox.row_of(intent)["captured"] == 0
+
+
+# what Stripe's form in the browser makes
+
+
+async def test_a_token_of_stripes_form_is_charged_like_the_card_in_it_and_once(provider, api, sandbox, order):
+    intent, token = await intent_for(provider, order), await token_of(api, "pm_card_visa")
+    outcome = await provider.confirm(order, 1, intent, token, RETURN_URL)
+    assert outcome == Outcome(OutcomeKind.CAPTURED, intent, 4900, "EUR")
+    assert await provider.confirm(order, 1, intent, token, RETURN_URL) == outcome
+    assert (sandbox.row_of(intent)["attempts"], sandbox.row_of(intent)["captured"]) == (1, 4900)
+
+
+@pytest.mark.parametrize(
+    ("card", "reason"),
+    [("pm_card_chargeDeclined", "generic_decline"), ("pm_card_chargeDeclinedExpiredCard", "expired_card")],
+)
+async def test_a_token_whose_card_is_declined_is_used_up_and_another_one_may_pay(provider, api, sandbox, order, card, reason):
+    intent, token = await intent_for(provider, order), await token_of(api, card)
+    assert (await provider.confirm(order, 1, intent, token, RETURN_URL)).reason == reason
+    again = await provider.confirm(order, 2, intent, token, RETURN_URL)
+    assert (again.kind, again.reason) == (OutcomeKind.DECLINED, "invalid_payment_method")
+    paid = await provider.confirm(order, 3, intent, await token_of(api, "pm_card_mastercard"), RETURN_URL)
+    assert (paid.kind, sandbox.row_of(intent)["captured"]) == (OutcomeKind.CAPTURED, 4900)
+
+
+async def test_a_token_nobody_made_is_a_declined_card(provider, order):
+    outcome = await provider.confirm(order, 1, await intent_for(provider, order), "ctoken_nobody_made", RETURN_URL)
+    assert (outcome.kind, outcome.reason) == (OutcomeKind.DECLINED, "invalid_payment_method")
+
+
+async def test_the_bank_asks_the_holder_of_a_token_on_a_page_of_its_own_too(provider, api, sandbox, browser, order):
+    intent, token = await intent_for(provider, order), await token_of(api, "pm_card_authenticationRequired")
+    outcome = await provider.confirm(order, 1, intent, token, RETURN_URL)
+    assert (outcome.kind, outcome.action_url) == (OutcomeKind.ACTION, f"{sandbox.url}/sandbox/authenticate/{intent}")
+    await browser.post(outcome.action_url, data={"decision": "complete"})
+    assert (await provider.retrieve(intent)).kind is OutcomeKind.CAPTURED
+
+
+async def test_a_question_that_only_the_browsers_sdk_could_ask_is_a_declined_card_and_another_card_may_pay(
+    provider, api, sandbox, order
+):
+    intent, token = await intent_for(provider, order), await token_of(api, "pm_card_authenticationRequired")
+    confirmed = await api.post(f"/v1/payment_intents/{intent}/confirm", data={"confirmation_token": token})
+    assert confirmed.json()["next_action"]["type"] == "use_stripe_sdk"
+    outcome = await provider.retrieve(intent)
+    assert (outcome.kind, outcome.reason) == (OutcomeKind.DECLINED, "authentication_unavailable")
+    assert (await provider.confirm(order, 2, intent, "pm_card_visa", RETURN_URL)).kind is OutcomeKind.CAPTURED
+    assert sandbox.row_of(intent)["captured"] == 4900
 
 
 async def test_a_cancelled_intent_takes_no_more_money(provider, sandbox, order):

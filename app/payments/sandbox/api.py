@@ -42,6 +42,14 @@ CREATE_PARAMS = {
     "capture_method",
     "confirmation_method",
 }
+CONFIRM_PARAMS = {
+    "payment_method",
+    "confirmation_token",
+    "return_url",
+    "off_session",
+    "error_on_requires_action",
+    "use_stripe_sdk",
+}
 _CLAUSE = re.compile(
     r"""\s*(?: metadata\[(['"])(?P<key>[^'"]*)\1\] | (?P<field>status|currency|amount) )
         \s*:\s*(?: (['"])(?P<text>[^'"]*)\4 | (?P<number>\d{1,15}) )\s*""",
@@ -68,6 +76,8 @@ class Api:
             ("GET", "/v1/payment_intents/{name}", self._get(self._intent)),
             ("POST", "/v1/payment_intents/{name}/confirm", self._post(self._confirm, asks_bank=True)),
             ("POST", "/v1/payment_intents/{name}/cancel", self._post(self._cancel)),
+            ("POST", "/v1/test_helpers/confirmation_tokens", self._post(self._make_token)),
+            ("GET", "/v1/confirmation_tokens/{name}", self._get(self._token_named)),
             ("POST", "/v1/refunds", self._post(self._refund, asks_bank=True)),
             ("GET", "/v1/refunds", self._get(self._refunds)),
             ("GET", "/v1/refunds/{name}", self._get(self._refund_named)),
@@ -184,8 +194,10 @@ class Api:
         return self._bank.confirm(intent["id"], None, return_url, key) if confirm else Effect(200, intent)
 
     def _confirm(self, form: dict, key: str | None, name: str) -> Effect:
-        params.check_known(form, {"payment_method", "return_url", "off_session", "error_on_requires_action", "use_stripe_sdk"})
-        return self._bank.confirm(name, form.get("payment_method"), params.return_url(form), key)
+        params.check_known(form, CONFIRM_PARAMS)
+        sdk = params.flag(form, "use_stripe_sdk") if "use_stripe_sdk" in form else None
+        token = form.get("confirmation_token")
+        return self._bank.confirm(name, form.get("payment_method"), params.return_url(form), key, token, sdk)
 
     def _cancel(self, form: dict, key: str | None, name: str) -> Effect:
         params.check_known(form, {"cancellation_reason"})
@@ -217,6 +229,19 @@ class Api:
             "has_more": len(rows) > limit,
             "next_page": str(found[-1]["seq"]) if len(rows) > limit else None,
         }
+
+    # ------------------------------------------------------------------ confirmation tokens
+
+    def _make_token(self, form: dict, key: str | None) -> Effect:
+        """Stripe's own helper for tests: a machine without a browser gets what Stripe's form would have made."""
+        params.check_known(form, {"payment_method", "return_url"})
+        if "payment_method" not in form:
+            raise invalid("Missing required param: payment_method.", code="parameter_missing", param="payment_method")
+        return Effect(200, self._bank.make_token(form["payment_method"], params.return_url(form)))
+
+    def _token_named(self, query: dict, name: str) -> dict:
+        params.check_known(query, set())
+        return self._bank.token(name)
 
     # ------------------------------------------------------------------ refunds
 

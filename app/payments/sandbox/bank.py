@@ -73,7 +73,9 @@ class Bank:
         return intent
 
     def intent(self, name: str) -> dict:
-        return objects.intent(self.row(name), self._url)
+        row = self.row(name)
+        by_sdk = self._store.row("SELECT 1 FROM tokens WHERE intent = ? AND attempt = ? AND sdk = 1", name, row["attempts"])
+        return objects.intent(row, self._url, sdk=by_sdk is not None)
 
     def row(self, name: str) -> Row:
         row = self._store.row("SELECT * FROM intents WHERE id = ?", name)
@@ -81,14 +83,57 @@ class Bank:
             raise missing("payment_intent", name, "intent")
         return row
 
-    def confirm(self, name: str, payment_method: str | None, return_url: str | None, key: str | None) -> Effect:
-        """One attempt to take the money: captured (200), authentication wanted (200), or declined (402)."""
+    def make_token(self, payment_method: str, return_url: str | None) -> dict:
+        """What Stripe's form in the browser would have made -> the confirmation token."""
+        _card(payment_method)
+        name = new_id("ctoken")
+        self._store.run(
+            "INSERT INTO tokens (id, created, payment_method, return_url) VALUES (?, ?, ?, ?)",
+            name,
+            _now(),
+            payment_method,
+            return_url,
+        )
+        return self.token(name)
+
+    def token(self, name: str) -> dict:
+        row = self._store.row("SELECT * FROM tokens WHERE id = ?", name)
+        if row is None:
+            raise missing("confirmation_token", name)
+        return objects.token(row, CARDS[row["payment_method"]].brand)
+
+    def _usable_token(self, name: str) -> Row:
+        row = self._store.row("SELECT * FROM tokens WHERE id = ?", name)
+        if row is None:
+            raise missing("confirmation_token", name, "confirmation_token", 400)
+        if row["intent"] is not None:
+            raise invalid(f"The confirmation token {name} was used before; it can be used once.", param="confirmation_token")
+        if _now() > row["created"] + objects.TOKEN_SECONDS:
+            raise invalid(f"The confirmation token {name} has expired.", param="confirmation_token")
+        return row
+
+    def confirm(
+        self,
+        name: str,
+        payment_method: str | None,
+        return_url: str | None,
+        key: str | None,
+        token: str | None = None,
+        sdk: bool | None = None,
+    ) -> Effect:
+        """One attempt to take the money: captured (200), authentication wanted (200), or declined (402).
+
+        What the request says itself wins over what `token` holds. `sdk` None: the token's word, without a token no.
+        """
         row = self.row(name)
         if row["status"] == "succeeded":
             message = "You cannot confirm this PaymentIntent because it has already succeeded after being previously confirmed."
             raise unexpected_state(message, self.intent(name))
         if row["status"] == "canceled":
             raise unexpected_state(_wrong_status("confirm", row["status"]), self.intent(name))
+        typed = None if token is None else self._usable_token(token)
+        if typed is not None:
+            payment_method, return_url = payment_method or typed["payment_method"], return_url or typed["return_url"]
         payment_method = payment_method or row["payment_method"]
         if payment_method is None:
             message = "You cannot confirm this PaymentIntent because it's missing a payment method."
@@ -101,6 +146,14 @@ class Bank:
             return_url,
             name,
         )
+        if typed is not None:
+            self._store.run(
+                "UPDATE tokens SET intent = ?, attempt = ?, sdk = ? WHERE id = ?",
+                name,
+                row["attempts"] + 1,
+                typed["sdk"] if sdk is None else int(sdk),
+                token,
+            )
         if card.authenticates:
             self._store.run("UPDATE intents SET status = 'requires_action' WHERE id = ?", name)
             intent = self.intent(name)

@@ -5,10 +5,11 @@ from sqlite3 import Row
 
 API_VERSION = "2026-10-28.endive"
 AUTHENTICATION_PATH = "/sandbox/authenticate/"
+TOKEN_SECONDS = 12 * 3600  # so long a confirmation token may be used
 
 
-def intent(row: Row, url: str) -> dict:
-    """`url`: where this sandbox serves, for the page that authenticates."""
+def intent(row: Row, url: str, sdk: bool = False) -> dict:
+    """`url`: where this sandbox serves, for the page that authenticates. `sdk`: the browser's SDK is to show it."""
     return {
         "id": row["id"],
         "object": "payment_intent",
@@ -32,7 +33,7 @@ def intent(row: Row, url: str) -> dict:
         "latest_charge": row["charge"],
         "livemode": False,
         "metadata": json.loads(row["metadata"]),
-        "next_action": _next_action(row, url),
+        "next_action": _next_action(row, url, sdk),
         "on_behalf_of": None,
         "payment_method": row["payment_method"],
         "payment_method_configuration_details": None,
@@ -52,11 +53,34 @@ def intent(row: Row, url: str) -> dict:
     }
 
 
-def _next_action(row: Row, url: str) -> dict | None:
+def _next_action(row: Row, url: str, sdk: bool) -> dict | None:
     if row["status"] != "requires_action":
         return None
     page = url + AUTHENTICATION_PATH + row["id"]
+    if sdk:
+        return {"type": "use_stripe_sdk", "use_stripe_sdk": {"type": "three_d_secure_redirect", "stripe_js": page}}
     return {"type": "redirect_to_url", "redirect_to_url": {"return_url": row["return_url"], "url": page}}
+
+
+def token(row: Row, brand: str) -> dict:
+    card = {"brand": brand, "last4": "4242", "exp_month": 12, "exp_year": 2040, "funding": "credit"}
+    billing = {"address": None, "email": None, "name": None, "phone": None}
+    return {
+        "id": row["id"],
+        "object": "confirmation_token",
+        "created": row["created"],
+        "expires_at": None if row["intent"] else row["created"] + TOKEN_SECONDS,
+        "livemode": False,
+        "mandate_data": None,
+        "payment_intent": row["intent"],
+        "payment_method_options": None,
+        "payment_method_preview": {"type": "card", "card": card, "billing_details": billing, "customer": None},
+        "return_url": row["return_url"],
+        "setup_future_usage": None,
+        "setup_intent": None,
+        "shipping": None,
+        "use_stripe_sdk": bool(row["sdk"]),
+    }
 
 
 def refund(row: Row, intent_row: Row) -> dict:

@@ -35,6 +35,19 @@ CREATE TABLE IF NOT EXISTS refunds (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS refunds_by_intent ON refunds (intent);
 
+-- What Stripe's form in the browser makes of a card. Used once: `intent` and its `attempt` say for what; `sdk`: whether the browser's
+-- SDK shows the bank's question (1), or a page of the bank's (0).
+CREATE TABLE IF NOT EXISTS tokens (
+    id              TEXT PRIMARY KEY,
+    created         INTEGER NOT NULL,
+    payment_method  TEXT NOT NULL,
+    return_url      TEXT,
+    intent          TEXT REFERENCES intents (id),
+    attempt         INTEGER,
+    sdk             INTEGER NOT NULL DEFAULT 1 CHECK (sdk IN (0, 1))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS tokens_by_intent ON tokens (intent);
+
 -- What a repeat of the same key must hear. A key in flight is in memory only: a crash frees it.
 CREATE TABLE IF NOT EXISTS keys (
     key      TEXT PRIMARY KEY,
