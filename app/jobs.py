@@ -81,6 +81,17 @@ class Jobs:
         """Ask for waiting messages to be delivered now."""
         return await self._put(MESSAGES, "deliver", "deliver")
 
+    async def depths(self) -> dict[str, int] | None:
+        """-> jobs that wait or are worked on, by queue; None: the queues cannot be asked."""
+        try:
+            async with asyncio.timeout(ENQUEUE_SECONDS_MAX):
+                counts = await asyncio.gather(
+                    *(queue.count(kind) for queue in self._queues.values() for kind in ("queued", "active"))
+                )
+        except (RedisError, OSError, TimeoutError):
+            return None
+        return {name: sum(counts[2 * place : 2 * place + 2]) for place, name in enumerate(self._queues)}
+
     async def _put(self, queue: str, function: str, key: str, **arguments) -> bool:
         try:
             async with asyncio.timeout(ENQUEUE_SECONDS_MAX):

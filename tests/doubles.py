@@ -38,6 +38,9 @@ class ListQueue:
     def __init__(self):
         self.jobs: list[tuple] = []
 
+    async def depths(self) -> dict[str, int] | None:
+        return {"payment": len(self.jobs)}
+
     def __getattr__(self, name):
         async def take(*arguments):
             self.jobs.append((name, *arguments))

@@ -30,10 +30,11 @@ async def books(office: Office, slug: str | None = None) -> dict:
     }
 
 
-async def books_of(ledger: Ledger, gate: Gate, drop_id: int, slug: str) -> dict:
-    """-> the books of one drop. `balanced` is null while the journal is not empty or the gate keeps moving, or is out of reach."""
+async def books_of(ledger: Ledger, gate: Gate, drop_id: int, slug: str, *, reads_max: int = READS_MAX) -> dict:
+    """-> the books of one drop. `balanced` is null while the journal is not empty, or the gate is out of reach or moved in each of
+    `reads_max` readings."""
     findings: list[str] = []
-    for _ in range(READS_MAX):
+    for _ in range(reads_max):
         try:
             before = await gate.peek(drop_id)
             rows = await ledger.books(drop_id)
