@@ -1,11 +1,25 @@
 """A drop, its variants, and the phase a shopper sees. Pure: the caller brings the clock and the counts."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 LAST_SECONDS = 10  # the "last ten seconds" scene
+
+# What a drop may be at most.
+TITLE_CHARACTERS_MAX = 200
+DESCRIPTION_CHARACTERS_MAX = 10_000
+VARIANTS_MAX = 100
+VARIANT_CHARACTERS_MAX = 80
+UNITS_MAX = 1_000_000  # of one variant
+PER_PERSON_MAX = 1000
+HOLD_SECONDS_MAX = 86_400  # of offers too
+ATTEMPTS_MAX = 10
+PICTURES_MAX = 12
+ALT_CHARACTERS_MAX = 300
+SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 
 
 class Door(StrEnum):

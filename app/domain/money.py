@@ -4,13 +4,17 @@ import re
 from decimal import Decimal
 
 from babel.core import get_global
-from babel.numbers import format_currency
+from babel.numbers import format_currency, get_decimal_symbol
 
 from app.errors import BadInput
 
+AMOUNT_CHARACTERS_MAX = 30
 AMOUNT_MINOR_MAX = 99_999_999  # Stripe's own bound for most currencies: eight digits
 
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")  # no exponent: Decimal would take 1e999999 and overflow later
+_BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[    '’](?=[0-9]{3}(?![0-9]))")
+_TYPED = re.compile(r"[0-9][0-9.,]*[0-9]|[0-9]")
+_GROUPED = re.compile(r"[0-9]+|[0-9]{1,3}(\.[0-9]{3})+|[0-9]{1,3}(,[0-9]{3})+")
 _CODE_BY_DIGIT = re.compile(r"(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Z])")
 
 
@@ -34,6 +38,43 @@ def parse_minor(text: str, currency: str) -> int:
     if minor > AMOUNT_MINOR_MAX:
         raise BadInput(f"{text!r} is above the largest amount", field="price")
     return int(minor)
+
+
+def read_amount(text: str, locale: str) -> Decimal | None:
+    """An amount as people type it, whatever marks they use -> the number; None for what is none, or could be two.
+
+    '1.234,50', '1,234.50' and "1’234.50" are the same everywhere. One mark with three digits behind it means what it means in
+    `locale`: '1.250' is 1250 in German and 1.25 in English.
+    """
+    digits = _BETWEEN_DIGITS.sub("", text.strip())
+    if len(digits) > AMOUNT_CHARACTERS_MAX or not _TYPED.fullmatch(digits):
+        return None
+    marks = [character for character in digits if character in ".,"]
+    if not marks:
+        return Decimal(digits)
+    last, tail = marks[-1], re.split(r"[.,]", digits)[-1]
+    if len(set(marks)) == 2:
+        decimal = last
+    elif len(marks) > 1:
+        decimal = ""
+    else:
+        decimal = last if len(tail) != 3 else get_decimal_symbol(locale)
+    whole, _, fraction = digits.rpartition(decimal) if decimal in marks else (digits, "", "")
+    if not _GROUPED.fullmatch(whole) or decimal and decimal in whole:
+        return None
+    return Decimal(f"{whole.replace('.', '').replace(',', '')}.{fraction or 0}")
+
+
+def minor_of(amount: Decimal, currency: str) -> int | None:
+    """-> the amount in minor units; None when the currency has fewer decimals than that."""
+    minor = amount.scaleb(exponent(currency))
+    return int(minor) if minor == minor.to_integral_value() else None
+
+
+def current_currencies() -> frozenset[str]:
+    """-> the ISO 4217 codes that are legal tender somewhere today."""
+    used = get_global("territory_currencies").values()
+    return frozenset(code for known in used for code, _, end, tender in known if end is None and tender)
 
 
 def as_decimal(amount_minor: int, currency: str) -> Decimal:

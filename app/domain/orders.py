@@ -20,6 +20,8 @@ class OrderState(StrEnum):
 
 CONFIRMING = "CONFIRMING"  # not a ledger state: the gate has the receipt, the recorder has not written the order yet
 
+UNPAID_HOLDS_MAX = 3  # of a shopper in a drop, at once (R14); lua/reserve.lua holds to it
+UNPAID = frozenset({OrderState.PENDING_PAYMENT, OrderState.PROCESSING})
 LIVE = frozenset({OrderState.PENDING_PAYMENT, OrderState.PROCESSING, OrderState.PAID})
 GIVEN_BACK = frozenset({OrderState.EXPIRED, OrderState.FAILED, OrderState.CANCELLED})
 FINAL = GIVEN_BACK | {OrderState.REFUNDED, OrderState.REFUSED}

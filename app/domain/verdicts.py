@@ -7,7 +7,7 @@ from uuid import UUID
 
 class Verdict(StrEnum):
     RESERVED = "reserved"  # it is yours until pay_by
-    ALREADY_YOURS = "already_yours"  # your limit is reached; order_id names one of your orders
+    ALREADY_YOURS = "already_yours"  # your limit, or that of unpaid holds, is reached; order_id names one of your orders
     SOLD_OUT = "sold_out"  # every unit is paid for
     ALL_HELD = "all_held"  # nothing left right now, but some units are in unpaid checkouts
     NOT_OPEN = "not_open"  # the gate's clock has not reached the opening time

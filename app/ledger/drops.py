@@ -1,6 +1,5 @@
 """Shops and drops: what is on sale, when, and how many units the seller released."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,24 +9,29 @@ from uuid import UUID
 import asyncpg
 
 from app.domain import emails, money
-from app.domain.drops import Door, Drop, DropPicture, Variant, Waitlist
+from app.domain.drops import (
+    ATTEMPTS_MAX,
+    DESCRIPTION_CHARACTERS_MAX,
+    HOLD_SECONDS_MAX,
+    PER_PERSON_MAX,
+    SLUG,
+    TITLE_CHARACTERS_MAX,
+    UNITS_MAX,
+    VARIANT_CHARACTERS_MAX,
+    VARIANTS_MAX,
+    Door,
+    Drop,
+    DropPicture,
+    Variant,
+    Waitlist,
+)
 from app.errors import BadInput, NotFound
 from app.ledger.events import SELLER, note
 from app.ledger.pool import Asker, Pool
 
 DROPS_MAX = 1000  # rows of one list
-TITLE_CHARACTERS_MAX = 200
-DESCRIPTION_CHARACTERS_MAX = 10_000
-VARIANTS_MAX = 100
-VARIANT_CHARACTERS_MAX = 80
-UNITS_MAX = 1_000_000  # of one variant
-PER_PERSON_MAX = 1000
-HOLD_SECONDS_MAX = 86_400
-ATTEMPTS_MAX = 10
 SHOP_CHARACTERS_MAX = 200
 ID_MAX = 2**31 - 1  # the largest id its column holds
-
-SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

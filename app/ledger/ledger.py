@@ -10,10 +10,13 @@ Postgres gone: every method raises LedgerUnreachable.
 
 from app.ledger.accounts import AccountsPart
 from app.ledger.attention import AttentionPart
+from app.ledger.audit import AuditPart
 from app.ledger.books import BooksPart
+from app.ledger.demand import DemandPart
 from app.ledger.drops import DropsPart
 from app.ledger.events import EventsPart
 from app.ledger.image import ImagePart
+from app.ledger.judging import JudgingPart
 from app.ledger.messages import MessagesPart
 from app.ledger.money import MoneyPart
 from app.ledger.notices import NoticesPart
@@ -21,17 +24,25 @@ from app.ledger.orders import OrdersPart
 from app.ledger.parcels import ParcelsPart
 from app.ledger.people import PeoplePart
 from app.ledger.places import PlacesPart
+from app.ledger.plan import PlanPart
 from app.ledger.recording import RecordingPart
 from app.ledger.refunds import RefundsPart
+from app.ledger.report import ReportPart
 from app.ledger.returns import ReturnsPart
+from app.ledger.sellers import SellersPart
+from app.ledger.shop_orders import ShopOrdersPart
+from app.ledger.watch import WatchPart
 
 
 class Ledger(
     DropsPart,
     PeoplePart,
     AccountsPart,
+    SellersPart,
+    AuditPart,
     RecordingPart,
     PlacesPart,
+    PlanPart,
     OrdersPart,
     ReturnsPart,
     MoneyPart,
@@ -43,5 +54,10 @@ class Ledger(
     MessagesPart,
     BooksPart,
     ImagePart,
+    JudgingPart,
+    DemandPart,
+    WatchPart,
+    ReportPart,
+    ShopOrdersPart,
 ):
     """All that can be asked of the ledger, over one pool. `await Ledger.open(dsn, name=..., connections_max=...)`."""
