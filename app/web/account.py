@@ -18,7 +18,7 @@ from app.errors import BadInput, NotFound
 from app.languages import N_, _, spoken, when
 from app.ledger import Message
 from app.web.address_fields import countries_in
-from app.web.call import Call
+from app.web.call import Call, cookie_named
 from app.web.doors import Doors, TheseDoors, ThisCall, document, own_path, redirect, shopper_of
 from app.web.orders_view import recorded
 from app.web.render import Account
@@ -129,12 +129,8 @@ def refused(call: Call, doors: Doors, template: str, problem: str, **context: st
 
 def asked_by(call: Call, doors: Doors) -> tuple[str, str, str] | None:
     """-> (code id, address as written, where to go then) of the code that this browser asked for."""
-    prefix = asked_name(doors).encode() + b"="
-    for pair in call.cookie.split(b";"):
-        if pair.strip().startswith(prefix):
-            asked = doors.asked_tokens.read(pair.strip()[len(prefix) :].decode("latin-1"))
-            return None if asked is None else tuple(asked)
-    return None
+    asked = doors.asked_tokens.read(cookie_named(call.cookie, asked_name(doors)))
+    return None if asked is None else tuple(asked)
 
 
 def asked_name(doors: Doors) -> str:

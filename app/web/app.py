@@ -17,6 +17,7 @@ from urllib.parse import quote
 import structlog
 from litestar import Litestar, Request, Response
 from litestar.di import Provide
+from litestar.types import Scope
 
 from app import wiring
 from app.domain.links import link_key
@@ -37,6 +38,9 @@ from app.web.picture_memory import Pictures
 from app.web.problems import Problem, Problems, problem_of
 from app.web.render import Renderer
 from app.web.scenes import Scenes
+from app.web.seller import rooms
+from app.web.seller.access import StepNeeded
+from app.web.seller.sessions import SellerSessions
 from app.web.session import Sessions
 from app.web.share_picture import SharePictures
 from app.web.signing import Signer, derive
@@ -128,14 +132,17 @@ def create_app(parts: wiring.Web) -> Guard:
         share_pictures=SharePictures(kept_pictures),
         letters=Letters(settings.public_url, settings.secret),
         lists=lists,
+        office=parts.office,
+        sellers=SellerSessions(settings, parts.office.ledger, parts.office.feed),
         order_tokens=order_tokens,
         asked_tokens=Signer(settings.secret, "asked", seconds_valid=account.CODE_SECONDS),
+        seller_asked_tokens=Signer(settings.secret, "seller-asked", seconds_valid=account.CODE_SECONDS),
         code_key=derive(settings.secret, "code"),
         link_key=link_key(settings.secret),
     )
     memory = Memory(doors, counter, pages)
     router = Litestar(
-        route_handlers=ROUTES if settings.production else [*ROUTES, *DEVELOPMENT_ROUTES],
+        route_handlers=[*ROUTES, rooms.router(doors), *([] if settings.production else DEVELOPMENT_ROUTES)],
         dependencies={"doors": Provide(lambda: doors, sync_to_thread=False), "call": Provide(call_of, sync_to_thread=False)},
         exception_handlers={Exception: refuse_with(problems)},
         lifespan=[memory.kept],
@@ -143,6 +150,7 @@ def create_app(parts: wiring.Web) -> Guard:
         logging_config=None,
         debug=False,
     )
+    rooms.check(router)
     hot = Hot(
         router,
         counter=counter,
@@ -158,8 +166,8 @@ def create_app(parts: wiring.Web) -> Guard:
     return Guard(hot, settings, sessions, problems, Limiter(parts.gate, "address", *settings.address_limit))
 
 
-def call_of(request: Request) -> Call:
-    return request.scope[SCOPE_KEY]
+def call_of(scope: Scope) -> Call:
+    return scope[SCOPE_KEY]
 
 
 def refuse_with(problems: Problems):
@@ -169,6 +177,10 @@ def refuse_with(problems: Problems):
             if call.wants_json:
                 return raw_response(*problems.answer(Problem(401, "Sign in first."), call))
             return redirect(call, f"/sign-in?next={here(call)}")
+        if isinstance(error, StepNeeded) and not call.wants_json:
+            return redirect(call, error.url)
+        if isinstance(error, StepNeeded):
+            return raw_response(*problems.answer(Problem(error.status, str(error)), call))
         return raw_response(*problems.answer(problem_of(error), call))
 
     return refuse
@@ -217,6 +229,7 @@ class Memory:
         match message:
             case {"kind": "gap"}:
                 self.counter.forget_all()
+                self.doors.sellers.forget_all()
                 self.doors.lists.forget_all()
                 self.pages.written_all()
                 self.start(self.reload())
@@ -229,6 +242,9 @@ class Memory:
             case {"kind": "stock", "drop": int(drop_id)}:
                 self.counter.forget(drop_id)
                 self.written(drop_id)
+            case {"kind": "sellers"}:
+                self.doors.sellers.forget_all()
+                return
             case {"kind": "epoch", "shopper": int(shopper_id), "epoch": int(epoch)}:
                 self.doors.sessions.raise_epoch(shopper_id, epoch)
         self.doors.hub.hear(message)

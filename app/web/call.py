@@ -141,6 +141,16 @@ class Call:
         return value
 
 
+def cookie_named(header: bytes, name: str) -> str:
+    """The Cookie header -> the value of the first cookie of this name, "" without one."""
+    wanted = name.encode()
+    for pair in header.split(b";"):
+        found, _, value = pair.strip().partition(b"=")
+        if found == wanted:
+            return value.decode("latin-1")
+    return ""
+
+
 class UnsupportedMedia(BadInput):
     """The body is neither a form nor JSON (415)."""
 

@@ -17,7 +17,7 @@ from app.domain.links import order_link
 from app.errors import DoormanError
 from app.gate import Gate
 from app.jobs import Jobs
-from app.ledger import Ledger
+from app.ledger import Ledger, Seller
 from app.live import Feed, Hub
 from app.mail.letters import Letters
 from app.purchase.paying import Till
@@ -29,9 +29,12 @@ from app.web.metrics import Metrics
 from app.web.picture_memory import Pictures
 from app.web.render import Renderer
 from app.web.scenes import Scenes
+from app.web.seller.sessions import SellerSessions
+from app.web.seller.shell import places_for
 from app.web.session import Session, Sessions
 from app.web.share_picture import SharePictures
 from app.web.signing import Signer
+from app.wiring import Office
 
 PRIVATE = {"cache-control": "private, no-cache", "vary": "Accept, Accept-Language, HX-Request-Type, Cookie"}
 NEXT_CHARACTERS_MAX = 512
@@ -61,8 +64,11 @@ class Doors:
     share_pictures: SharePictures
     letters: Letters
     lists: Lists
+    office: Office  # the seller's side: pools and connections of its own (R13)
+    sellers: SellerSessions
     order_tokens: Signer  # [order id, shopper id, drop id, ms of the reservation]: carried by the redirect after a buy
     asked_tokens: Signer  # [code id, email as written, next]: held by the browser that asked for a sign-in code
+    seller_asked_tokens: Signer  # the same, of the dashboard
     code_key: bytes
     link_key: bytes
 
@@ -75,6 +81,25 @@ class Doors:
     ) -> Response:
         body = self.renderer.page(template, signed_in=call.session is not None, path=call.path, **context)
         return Response(body.encode(), status_code=status, media_type=HTML, headers={**PRIVATE, **(headers or {})})
+
+    def seller_page(
+        self,
+        call: Call,
+        seller: Seller | None,
+        template: str,
+        *,
+        title: str,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        **context: Any,
+    ) -> Response:
+        """A page of the dashboard. `seller` None: nobody is signed in."""
+        places = [] if seller is None else places_for(seller, call.path)
+        body = self.renderer.page(
+            template, signed_in=seller is not None, path=call.path, title=title, seller=seller, places=places, **context
+        )
+        headers = {**PRIVATE, "cache-control": "no-store", **(headers or {})}
+        return Response(body.encode(), status_code=status, media_type=HTML, headers=headers)
 
     def fragment(self, template: str, *, status: int = 200, **context: Any) -> Response:
         body = self.renderer.fragment(template, **context)

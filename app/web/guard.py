@@ -27,6 +27,8 @@ BODY_BYTES_MAX = 8 * 1024
 BODY_SECONDS_MAX = 5.0
 WEBHOOK_PREFIX = "/webhooks/"  # proven by their signature, not by where they come from
 WEBHOOK_BYTES_MAX = 256 * 1024
+SELLER_PREFIX = "/seller/"  # people at work, with longer forms
+SELLER_BYTES_MAX = 64 * 1024
 DRAIN_BYTES_MAX = 16 * 1024 * 1024  # an oversized body is read and dropped up to here, so that its sender can hear the 413
 PATH_CHARACTERS_MAX = 1024
 QUERY_BYTES_MAX = 2048
@@ -74,6 +76,8 @@ class Guard:
 
     async def socket(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable) -> None:
         problem = self.refuse_target(scope, call) or await self.refuse_pace(call) or self.refuse_origin(call)
+        if problem is None and call.path.startswith(SELLER_PREFIX) and not call.origin:
+            problem = Problem(403, "The dashboard's sockets are for browsers.")
         if problem is not None:
             await self.refuse_socket(scope, problem, receive, send)
             return
@@ -121,7 +125,8 @@ class Guard:
         """What only unsafe requests go through: where they come from, and their body."""
         if call.path.startswith(WEBHOOK_PREFIX):
             return await self.read_body(call, receive, WEBHOOK_BYTES_MAX)
-        return self.refuse_origin(call) or await self.read_body(call, receive, BODY_BYTES_MAX)
+        bytes_max = SELLER_BYTES_MAX if call.path.startswith(SELLER_PREFIX) else BODY_BYTES_MAX
+        return self.refuse_origin(call) or await self.read_body(call, receive, bytes_max)
 
     def session_of(self, call: Call) -> Session | None:
         return self.sessions.of_cookies(call.cookie) if call.cookie else None

@@ -21,6 +21,7 @@ HTML_TYPE = (b"content-type", b"text/html; charset=utf-8")
 JSON_TYPE = (b"content-type", b"application/json")
 PROBLEM_TYPE = (b"content-type", b"application/problem+json")
 NO_STORE = (b"cache-control", b"no-store")
+SELLER_PREFIX = "/seller"
 RETRY_SECONDS = 2  # after a neighbour of ours did not answer
 NOT_HERE = N_("There is nothing here, or it is not yours.")
 FAULT = N_("Something went wrong on our side. Nothing was charged by this request; it has been written down.")
@@ -34,6 +35,7 @@ HEADINGS = {
     404: N_("Nothing here"),
     405: N_("Not that way"),
     408: N_("Too slow"),
+    409: N_("Not as things stand"),
     413: N_("Too large"),
     415: N_("Not understood"),
     422: N_("That does not work"),
@@ -131,7 +133,7 @@ class Problems:
     def page(self, problem: Problem, call: Call) -> bytes:
         try:
             return self.renderer.page(
-                "error.html",
+                "seller/error.html" if call.path.startswith(SELLER_PREFIX) else "error.html",
                 signed_in=call.session is not None,
                 path=call.path,
                 status=problem.status,

@@ -22,7 +22,7 @@ from app.purchase.recording import Recorder
 from app.settings import Settings
 from app.web.app import create_app
 from app.web.session import Sessions
-from app.wiring import Web
+from app.wiring import Office, Web
 from tests.doubles import ListQueue, ScriptedProvider
 
 HOST = "127.0.0.1:8000"
@@ -155,7 +155,10 @@ async def open_shop(settings: Settings) -> AsyncIterator[Shop]:
             grace_seconds=0,
             claim_dead_seconds=1,
         )
-        app = create_app(Web(settings=settings, crowd=gate, gate=gate, ledger=ledger, office=None, feed=feed, jobs=jobs, till=till))
+        office = Office(settings, ledger, gate, feed)
+        app = create_app(
+            Web(settings=settings, crowd=gate, gate=gate, ledger=ledger, office=office, feed=feed, jobs=jobs, till=till)
+        )
         await stack.enter_async_context(running(app))
         shop_id = await ledger.first_shop() or await ledger.create_shop("Atelier", "owner@example.org")
         yield Shop(settings, ledger, gate, feed, shop_id, app, till, jobs, provider)

@@ -16,7 +16,7 @@ from app.gate import Gate, Shared
 from app.purchase.drops import change_door
 from app.web import page_cache
 from app.web.app import create_app
-from app.wiring import Web
+from app.wiring import Office, Web
 from tests.house import House
 from tests.web.conftest import JSON, PARTIAL, running
 
@@ -38,7 +38,7 @@ async def other_process(shop):
             crowd=gate,
             gate=gate,
             ledger=shop.ledger,
-            office=None,
+            office=Office(shop.settings, shop.ledger, gate, shop.feed),
             feed=shop.feed,
             jobs=shop.jobs,
             till=shop.till,

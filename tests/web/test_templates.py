@@ -406,8 +406,9 @@ def test_every_file_a_page_names_exists(renderer):
 
 
 def test_the_joined_stylesheet_is_as_new_as_its_parts():
-    joined = runpy.run_path(str(ROOT / "bin/styles"))["joined"]
-    assert (ROOT / "static/app.css").read_text() == joined(), "run bin/styles"
+    styles = runpy.run_path(str(ROOT / "bin/styles"))
+    assert (ROOT / "static/app.css").read_text() == styles["joined"](), "run bin/styles"
+    assert (ROOT / "static/seller.css").read_text() == styles["joined_for_sellers"](), "run bin/styles"
 
 
 def test_the_stylesheets_keep_the_rules_of_the_house():

@@ -1,0 +1,106 @@
+"""Two shops on one installation, and a signed-in client for each role: what every test of the dashboard starts from.
+
+`owner`, `manager`, `support`, `viewer` work for `shop.shop_id`; `stranger` owns `shop.other_shop_id`. All have shown their second
+factor just now. EXAMPLES says how a path parameter of a route is filled with something that exists in a shop; a room with a new
+parameter adds a line.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from app.domain.drops import Drop
+from app.domain.roles import Role
+from app.web.seller.sessions import SellerSessions
+from tests.web.conftest import Shop
+
+
+@dataclass
+class Belongings:
+    """What one shop owns in the tests about rights; made on first use."""
+
+    shop: Shop
+    shop_id: int
+    made: dict[str, object] = field(default_factory=dict)
+
+    async def of(self, parameter: str) -> object:
+        """-> a value for this path parameter that exists in this shop."""
+        if parameter not in self.made:
+            self.made[parameter] = await EXAMPLES[parameter](self)
+        return self.made[parameter]
+
+    async def drop(self) -> Drop:
+        if "drop" not in self.made:
+            home, self.shop.shop_id = self.shop.shop_id, self.shop_id
+            self.made["drop"] = await self.shop.opens(units=5)
+            self.shop.shop_id = home
+        return self.made["drop"]
+
+
+async def drop_id(belongings: Belongings) -> int:
+    return (await belongings.drop()).id
+
+
+EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {"drop_id": drop_id}
+
+
+@pytest.fixture
+async def shop(shop):
+    """The shop of tests/web, with another one beside it: `shop.other_shop_id`."""
+    shop.other_shop_id = await shop.ledger.create_shop("Elsewhere", "stranger@example.com")
+    shop.seller_sessions = SellerSessions(shop.settings, shop.ledger, shop.feed)
+    return shop
+
+
+async def signs_in(
+    shop: Shop, role: Role, *, shop_id: int | None = None, email: str = "", proven: bool = True
+) -> httpx.AsyncClient:
+    """Somebody with this role -> their client, with `email` and `session_id`. `proven`: the second factor is set up and shown."""
+    email = email or f"{role}@example.org"
+    await shop.rows(
+        "INSERT INTO sellers (shop_id, email, role) VALUES ($1, $2, $3) ON CONFLICT (shop_id, email) DO UPDATE SET role = $3",
+        shop_id or shop.shop_id,
+        email,
+        role,
+    )
+    session_id = uuid4()
+    assert await shop.ledger.open_seller_session(session_id, email, "tests")
+    await shop.ledger.switch_shop(session_id, shop_id or shop.shop_id)
+    if proven:
+        await shop.rows(
+            "INSERT INTO second_factors (email, nonce, confirmed_at) VALUES ($1, $2, now()) ON CONFLICT (email) DO NOTHING",
+            email,
+            bytes(20),
+        )
+        await shop.rows("UPDATE seller_sessions SET proven_at = now() WHERE id = $1", session_id)
+    client = shop.browser(f"{shop.seller_sessions.name}={shop.seller_sessions.value(session_id)}", accept="text/html")
+    client.email, client.session_id = email, session_id
+    return client
+
+
+@pytest.fixture
+async def owner(shop):
+    return await signs_in(shop, Role.OWNER)
+
+
+@pytest.fixture
+async def manager(shop):
+    return await signs_in(shop, Role.MANAGER)
+
+
+@pytest.fixture
+async def support(shop):
+    return await signs_in(shop, Role.SUPPORT)
+
+
+@pytest.fixture
+async def viewer(shop):
+    return await signs_in(shop, Role.VIEWER)
+
+
+@pytest.fixture
+async def stranger(shop):
+    return await signs_in(shop, Role.OWNER, shop_id=shop.other_shop_id, email="stranger@example.com")
