@@ -5,6 +5,8 @@
 --   One atomic step: key, door, clock, limit, stock, receipt and journal entry. A yes is in the journal before the buyer hears it.
 --   The key is looked up first: whoever was granted hears the same grant again, whatever has happened since.
 --   A no writes nothing, so the same key may win later. Units fit whole or not at all.
+--   Nobody has more than HOLDS_MAX unpaid holds of a drop by buying (R14): who pays one, or gives one back, may buy again. Offers of
+--   the waitlist are made beyond it, and count.
 -- KEYS
 --   1 rules
 --   2 stock
@@ -24,11 +26,13 @@
 -- Returns
 --   {'reserved', order, pay_by_ms}          granted now, or before under this key
 --   {'key_conflict'}                        this key was granted for something else
---   {'already_yours', allowed, order}       over the limit; order is '' when the buyer holds nothing
+--   {'already_yours', allowed, order}       over the limit; order is '' when the buyer holds nothing. allowed 0, and the newest hold to
+--                                           pay first: HOLDS_MAX of theirs are unpaid
 --   {'not_open', opens_ms, now_ms}
 --   {'sold_out' | 'all_held' | 'paused' | 'closed' | 'not_ready'}
 local rules, stock, held, receipts, buyers, keys, journal = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local buyer, key, digest, variant, quantity, order, stamp = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local HOLDS_MAX = 3
 
 local door, opens_ms, closes_ms, per_person, hold_ms, clock_offset_ms, journal_entries_max = unpack(redis.call('HMGET', rules,
   'door', 'opens_ms', 'closes_ms', 'per_person', 'hold_ms', 'clock_offset_ms', 'journal_entries_max'))
@@ -54,6 +58,15 @@ if redis.call('XLEN', journal) >= tonumber(journal_entries_max) then return {'no
 local units, orders = string.match(redis.call('HGET', buyers, buyer) or '0', '^(%d+)(.*)$')
 if units + quantity > tonumber(per_person) then
   return {'already_yours', string.format('%d', math.max(0, per_person - units)), string.match(orders, '(%S+)$') or ''}
+end
+local owned = {}
+for one in string.gmatch(orders, '%S+') do owned[#owned + 1] = one end
+if #owned >= HOLDS_MAX then -- one look at no more receipts than a person may have units
+  local unpaid, newest = 0, nil
+  for at, receipt in ipairs(redis.call('HMGET', receipts, unpack(owned))) do
+    if string.sub(receipt, -1) == '0' then unpaid, newest = unpaid + 1, owned[at] end
+  end
+  if unpaid >= HOLDS_MAX then return {'already_yours', '0', newest} end
 end
 
 local left = redis.call('HGET', stock, variant)

@@ -28,7 +28,8 @@ drop.html             drop: Drop · scene: Scene · mine: Mine          include 
                       static/js/live.js follows /drops/{slug}/live, or polls stock; /mine is fetched again after Back only, never at
                       the opening, when everybody would ask at once: which of its parts show follows data-phase in CSS (data-in).
 order.html            order: OrderView · cards: list of PaymentChoice · notice: str | None      include _fragments/order_status.html
-                      static/js/order.js polls order.status_url while order.moving.
+                      static/js/order.js polls order.status_url while order.moving; with order.card_form, static/js/stripe.js puts
+                      the provider's form into [data-card-form] and its token into payment_method.
 address.html          action str · back str · order: OrderView | None · kept: list of KeptAddress(id, address) · typed: dict of the
                       fields of app.domain.addresses · problem: dict(field, text) | None · countries: tuple of (code, name)
                       POST action (name, street, more, postcode, town, region, country, next; or address_id of a kept one)
@@ -203,6 +204,7 @@ class OrderView:
     paid_at: datetime | None = None
     shop_name: str = ""
     contact: str | None = None  # whom to ask about it
+    card_form: "CardForm | None" = None  # None: the test cards in `cards`
     link: str = ""  # the path of its secret link, when that is the door its reader came by; "": the owner, signed in
 
     @property
@@ -222,6 +224,16 @@ class OrderView:
     @property
     def status_url(self) -> str:
         return f"{self.url}/status?t={self.token}" if self.token else f"{self.url}/status"
+
+
+@dataclass(frozen=True, slots=True)
+class CardForm:
+    """Where cards are entered in the payment provider's own form: what its script needs to know."""
+
+    script: str
+    key: str  # publishable
+    amount: int  # as the provider counts it
+    currency: str  # lower case
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +261,7 @@ class Mine:
     allowed: int  # units this shopper may still buy (the per-person limit minus live orders)
     orders: tuple[OrderView, ...]  # live orders of this shopper in this drop
     said: Said | None  # the answer to a refused plain-form buy
+    must_pay_first: bool = False  # as many of their holds wait to be paid as one may have at once
     places: Mapping[int, PlaceView] = field(default_factory=dict)  # by variant id
 
 

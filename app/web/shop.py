@@ -6,7 +6,7 @@ from litestar import Response, get
 from litestar.params import FromPath
 
 from app.domain.drops import Drop
-from app.domain.orders import LIVE
+from app.domain.orders import LIVE, UNPAID, UNPAID_HOLDS_MAX
 from app.errors import LedgerUnreachable, NotFound
 from app.web.calendar import SUFFIX, calendar_file
 from app.web.call import Call
@@ -67,6 +67,7 @@ async def mine_of(call: Call, doors: Doors, drop: Drop, scene: Scene, *, said: S
         key=secrets.token_urlsafe(16),
         allowed=max(0, drop.per_person - sum(order.quantity for order in live)),
         orders=tuple(live),
+        must_pay_first=sum(order.state in UNPAID for order in live) >= UNPAID_HOLDS_MAX,
         said=said or said_by_name(call.query("said"), scene.phase),
         places={place.variant_id: PlaceView(place.number, place.ahead) for place in places if place.state == "waiting"},
     )

@@ -9,6 +9,7 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 
 from app.domain.drops import Drop, Phase, Variant
+from app.domain.orders import UNPAID, UNPAID_HOLDS_MAX
 from app.domain.verdicts import Answer, Verdict
 from app.languages import N_, _
 from app.ledger import Place, Wish
@@ -18,7 +19,7 @@ from app.web.hot import wished_quantity, wished_variant
 from app.web.problems import Problem, Refused
 from app.web.render import Said, Scene
 from app.web.sayings import refusal_problem
-from app.web.shop import drop_or_404, mine_of
+from app.web.shop import ORDERS_LOOKED_AT_MAX, drop_or_404, mine_of
 
 CLOSED = {Phase.CLOSED, Phase.CANCELLED}
 NOT_YET = {Phase.ANNOUNCED, Phase.LAST_SECONDS}
@@ -93,8 +94,15 @@ async def why_not(doors: Doors, drop: Drop, scene: Scene, variant: Variant, quan
     left = next((counted.left for counted in scene.variants if counted.id == variant.id), 0)
     if scene.phase is Phase.OPEN and left >= quantity:
         places = await doors.ledger.places_of(drop.id, shopper_id)
-        return None if any(place.variant_id == variant.id for place in places) else AVAILABLE
+        waits = any(place.variant_id == variant.id for place in places)
+        return None if waits or await must_pay_first(doors, drop, shopper_id) else AVAILABLE
     return None
+
+
+async def must_pay_first(doors: Doors, drop: Drop, shopper_id: int) -> bool:
+    """Has this shopper so many unpaid holds that the gate sells them no more, so that the list is their only way?"""
+    rows = await doors.ledger.orders_of(shopper_id, ORDERS_LOOKED_AT_MAX)
+    return sum(row.drop_id == drop.id and row.state in UNPAID for row in rows) >= UNPAID_HOLDS_MAX
 
 
 async def refused(call: Call, doors: Doors, drop: Drop, problem: Problem) -> Response:

@@ -6,10 +6,11 @@ from uuid import UUID
 import pytest
 
 from app.domain.drops import Door
+from app.domain.orders import UNPAID_HOLDS_MAX
 from app.domain.verdicts import Verdict
 from app.errors import BadInput
 
-from .helpers import DROP, LARGE, SMALL, arm, buy, check_arithmetic, contents, granted, server_ms, wants
+from .helpers import DROP, LARGE, SMALL, arm, buy, check_arithmetic, contents, granted, heir, server_ms, wants
 
 HOUR_MS = 3_600_000
 
@@ -208,6 +209,36 @@ async def test_a_released_unit_no_longer_counts_against_the_limit(gate):
     await arm(gate)
     await gate.release(DROP, await granted(gate, 1))
     assert (await buy(gate, 1)).verdict is Verdict.RESERVED
+
+
+async def test_three_unpaid_holds_are_all_that_a_buyer_may_have_at_once(gate, client):
+    await arm(gate, {SMALL: 9, LARGE: 9}, per_person=9)
+    holds = [await granted(gate, 1, variant) for variant in (SMALL, LARGE, SMALL)]
+    assert len(holds) == UNPAID_HOLDS_MAX
+    before = await contents(client)
+    refused = await buy(gate, 1, LARGE)
+    assert (refused.verdict, refused.order_id, refused.allowed) == (Verdict.ALREADY_YOURS, holds[-1], 0)
+    assert await contents(client) == before
+    assert (await buy(gate, 2)).verdict is Verdict.RESERVED
+    await check_arithmetic(gate, client)
+
+
+@pytest.mark.parametrize("how", ["settle", "release"])
+async def test_who_pays_a_hold_or_gives_it_back_may_buy_again(gate, how):
+    await arm(gate, {SMALL: 9}, per_person=9)
+    holds = [await granted(gate, 1) for _ in range(UNPAID_HOLDS_MAX)]
+    await getattr(gate, how)(DROP, holds[1])
+    fourth = await granted(gate, 1)
+    refused = await buy(gate, 1)
+    assert (refused.verdict, refused.order_id, refused.allowed) == (Verdict.ALREADY_YOURS, fourth, 0)
+
+
+async def test_whoever_has_three_unpaid_holds_is_offered_what_they_waited_for(gate):
+    await arm(gate, {SMALL: 5}, per_person=9)
+    for _ in range(UNPAID_HOLDS_MAX):
+        await granted(gate, 1)
+    assert len((await gate.offer(DROP, [heir(5, 1)])).heirs) == 1
+    assert (await buy(gate, 1)).verdict is Verdict.ALREADY_YOURS
 
 
 # ---- held or sold --------------------------------------------------------------------------------------------------------

@@ -13,12 +13,13 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from app.domain.drops import Door
 from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
+from app.domain.orders import UNPAID_HOLDS_MAX
 from app.gate import Gate, Heir, Image, KeyRecord, Receipt, Released, Reservation
 
 from .helpers import check_arithmetic
 
 VARIANTS = (1, 2)
-PER_PERSON = 3
+PER_PERSON = 4
 JOURNAL_MAX = 12
 
 _drops = itertools.count(1000)
@@ -41,6 +42,9 @@ class Model:
     def units_of(self, buyer: int) -> int:
         return sum(receipt.quantity for receipt in self.live.values() if receipt.buyer == buyer)
 
+    def holds_of(self, buyer: int) -> list[UUID]:
+        return [receipt.order_id for receipt in self.live.values() if receipt.buyer == buyer and not receipt.paid]
+
     def held(self, variant: int) -> int:
         return sum(receipt.quantity for receipt in self.live.values() if receipt.variant_id == variant and not receipt.paid)
 
@@ -52,7 +56,7 @@ class Model:
             return self.door.value
         if len(self.journal) >= JOURNAL_MAX:
             return "not_ready"
-        if self.units_of(buyer) + quantity > PER_PERSON:
+        if self.units_of(buyer) + quantity > PER_PERSON or len(self.holds_of(buyer)) >= UNPAID_HOLDS_MAX:
             return "already_yours"
         if self.left[variant] < quantity:
             return "all_held" if self.held(variant) else "sold_out"
@@ -128,7 +132,8 @@ class GateMachine(RuleBasedStateMachine):
         answer = self.run(self.gate.reserve(self.drop, Reservation(buyer, key, digest, variant, quantity, order)))
         assert answer.verdict == expected
         if expected == "already_yours":
-            assert answer.allowed == PER_PERSON - self.model.units_of(buyer)
+            over_limit = self.model.units_of(buyer) + quantity > PER_PERSON
+            assert answer.allowed == (PER_PERSON - self.model.units_of(buyer) if over_limit else 0)
             theirs = {receipt.order_id for receipt in self.model.live.values() if receipt.buyer == buyer}
             assert answer.order_id in theirs if theirs else answer.order_id is None
         if expected != "reserved":

@@ -152,3 +152,17 @@ async def test_the_page_states_the_rule(shop):
     everybody = await shop.opens(units=1, waitlist="notify")
     page = (await shop.browser().get(f"/drops/{everybody.slug}", headers=FORM)).text
     assert "everybody on the list is told at the same moment" in page
+
+
+async def test_whoever_has_three_unpaid_holds_is_told_to_pay_one_first_and_may_join_the_list(shop):
+    drop, ada = await shop.opens(units=9, limit=9), await shop.shopper()
+    holds = [await shop.holds(drop, ada) for _ in range(3)]
+    refused = await ada.post(f"/drops/{drop.slug}/buy", json={}, headers=JSON)
+    assert (refused.status_code, refused.json()) == (200, {"verdict": "already_yours", "order": str(holds[-1]), "allowed": 0})
+    plain = await ada.post(f"/drops/{drop.slug}/buy", data={}, headers=FORM)
+    assert (plain.status_code, plain.headers["location"]) == (303, f"/orders/{holds[-1]}")
+    page = (await ada.get(f"/drops/{drop.slug}")).text
+    assert "data-pay-first" in page and "data-buy-button" not in page and "Join the list" in page
+    assert (await ada.post(f"/drops/{drop.slug}/waitlist", json={}, headers=JSON)).status_code == 201
+    await ada.post(f"/orders/{holds[0]}/cancel", json={}, headers=JSON)
+    assert "data-pay-first" not in (await ada.get(f"/drops/{drop.slug}")).text
