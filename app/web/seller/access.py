@@ -2,8 +2,8 @@
 
 Guarantees: every route below /seller names the one right it needs (`right=Right.SELL` on its handler) or says `public=True`;
 without either the process does not start. In this order: no session, to the sign-in; a role without the right, 403, before anything
-is looked up, so that it cannot tell what exists; a right that needs the second factor, to where it is shown, unless it was within
-FRESH_SECONDS. What then is not of the seller's own shop is answered as not there, by the queries themselves.
+is looked up, so that it cannot tell what exists; a right that needs the second factor (or a handler that says `fresh=True`), to where it is shown, unless
+it was within FRESH_SECONDS. What then is not of the seller's own shop is answered as not there, by the queries themselves.
 """
 
 from collections.abc import Awaitable, Callable
@@ -63,7 +63,7 @@ def guard_of(doors: Doors) -> Callable[[ASGIConnection, BaseRouteHandler], Await
             raise StepNeeded(401, SIGN_IN_FIRST, f"{PREFIX}/sign-in", target)
         if not seller.may(right):
             raise Refused(Problem(403, NOT_IN_YOUR_ROLE, title=N_("Not in your role")))
-        if right in SECOND_FACTOR and not fresh(seller):
+        if (right in SECOND_FACTOR or handler.opt.get("fresh") is True) and not fresh(seller):
             raise StepNeeded(403, SHOW_SECOND_FACTOR, f"{PREFIX}/second-factor", target)
         if connection.scope.get("method") in UNSAFE and call.sends_form:
             shop = call.fields().get(SHOP_FIELD)
