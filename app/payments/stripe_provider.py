@@ -8,7 +8,7 @@ Amounts are whole minor units on both sides. Almost all pass as they are (JPY 80
 decimals than we show, as for ISK or HUF, the adapter alone converts.
 
 A card comes as the id of a payment method, or as that of a confirmation token, into which Stripe's form in the browser puts what
-was typed there. We confirm, never the browser, so that a charge is always made under our key. Whatever the bank wants to ask happens
+was typed there. We confirm, never the browser, so that a charge is always made under our key. What the bank wants to ask happens
 on a page that the buyer is sent to (`use_stripe_sdk` false); a payment that asks without having such a page is as good as declined.
 """
 

@@ -30,6 +30,7 @@ class Call:
         "address",
         "authorization",
         "body",
+        "card_form",
         "content_length",
         "content_type",
         "cookie",
@@ -51,6 +52,7 @@ class Call:
         self.query_string: bytes = scope["query_string"]
         self.body = b""
         self.session: Session | None = None
+        self.card_form = False  # the answer is the page with the payment provider's card form: the policy lets that in
         self.address = ""
         self.host = self.origin = self.fetch_site = self.accept = self.cookie = self.content_type = self.content_length = b""
         self.forwarded_for = self.authorization = b""

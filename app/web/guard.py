@@ -33,6 +33,10 @@ DRAIN_BYTES_MAX = 16 * 1024 * 1024  # an oversized body is read and dropped up t
 PATH_CHARACTERS_MAX = 1024
 QUERY_BYTES_MAX = 2048
 
+CARD_FORM_SOURCES = (  # what Stripe's card form needs, by Stripe's own list; the first is one more address of connect-src
+    b" https://api.stripe.com; script-src 'self' https://js.stripe.com https://*.js.stripe.com"
+    b"; frame-src https://js.stripe.com https://*.js.stripe.com https://hooks.stripe.com"
+)
 HSTS_SECONDS = 365 * 24 * 3600
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 BY_ADDRESS = frozenset({"/healthz", "/servez", "/readyz"})  # load balancers ask by IP: these say nothing that depends on a name
@@ -88,16 +92,17 @@ class Guard:
         """`chosen`: the reader chose a language just now, and the browser is to remember it."""
         started = False
         head = scope["method"] == "HEAD"
-        own_headers = self.headers_for(call.host if self.own_host(call.host) else self.public_host)
+        host = call.host if self.own_host(call.host) else self.public_host
+        cookies = ()
         if chosen:
             cookie = self.sessions.cookie(languages.COOKIE, call.language.tag, languages.COOKIE_SECONDS)
-            own_headers = (*own_headers, (b"set-cookie", cookie.to_encoded_header()[1]))
+            cookies = ((b"set-cookie", cookie.to_encoded_header()[1]),)
 
         async def send_guarded(message: dict[str, Any]) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message.get("headers", ()), *own_headers]
+                message["headers"] = [*message.get("headers", ()), *self.headers_for(host, call.card_form), *cookies]
             elif head:
                 message = {**message, "body": b""}
             await send(message)
@@ -206,12 +211,16 @@ class Guard:
         await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
         await send({"type": "websocket.http.response.body", "body": body})
 
-    def _headers_for(self, host: bytes) -> tuple[tuple[bytes, bytes], ...]:
-        """-> what every answer carries; the socket address in the policy is that of the host that was asked."""
+    def _headers_for(self, host: bytes, card_form: bool) -> tuple[tuple[bytes, bytes], ...]:
+        """-> what every answer carries; the socket address in the policy is that of the host that was asked.
+
+        `card_form`: the page on which cards are entered, the only one that may load anything from elsewhere.
+        """
         socket = (b"wss://" if self.public_origin.startswith(b"https:") else b"ws://") + host
         policy = (
             b"default-src 'self'; connect-src 'self' "
             + socket
+            + (CARD_FORM_SOURCES if card_form else b"")
             + b"; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; "
             b"base-uri 'none'; object-src 'none'"
         )

@@ -21,14 +21,16 @@ from app.domain.orders import CONFIRMING, OrderState
 from app.errors import BadInput, NotFound
 from app.languages import _
 from app.ledger import Submitted
+from app.payments.stripe_provider import to_stripe
 from app.web.address_fields import carries_address, give_address
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect, shopper_of
 from app.web.orders_view import CHOICES, LOST, LOST_SECONDS, order_document, recorded, unrecorded
-from app.web.render import OrderView, PaymentChoice
+from app.web.render import CardForm, OrderView, PaymentChoice
 
 ORDERS_MAX = 100
 METHOD_CHARACTERS_MAX = 64
+STRIPE_SCRIPT = "https://js.stripe.com/clover/stripe.js"
 
 
 class Own(NamedTuple):
@@ -73,11 +75,12 @@ async def cancel(order: FromPath[str], call: ThisCall, doors: TheseDoors) -> Res
 
 async def checkout(own: Own, call: Call, doors: Doors) -> Response:
     """The order's page."""
-    view = own.view
+    view = with_card_form(own.view, doors)
     if call.query("back") and view.authenticate_url is not None:
         await doors.jobs.look_up(own.order_id, now_ms())  # back from the bank: ask how it ended; the sweeper asks too
     if call.wants_json or call.partial:
         return status_of(own, call, doors)
+    call.card_form = view.card_form is not None
     return doors.page(call, "order.html", order=view, cards=choices(doors), notice=view.notice)
 
 
@@ -168,11 +171,23 @@ def told(call: Call, doors: Doors, view: OrderView, status: int, body: dict) -> 
 
 
 def status_fragment(doors: Doors, view: OrderView, status: int = 200) -> Response:
+    view = with_card_form(view, doors)
     return doors.fragment("order_status.html", status=status, order=view, cards=choices(doors), notice=view.notice)
 
 
+def with_card_form(view: OrderView, doors: Doors) -> OrderView:
+    """-> the order with the provider's own card form, where there is one and a card may still be asked for."""
+    key = doors.settings.stripe_publishable_key
+    if not key or not view.moving:
+        return view
+    form = CardForm(STRIPE_SCRIPT, key, to_stripe(view.amount_minor, view.currency), view.currency.lower())
+    return replace(view, card_form=form)
+
+
 def choices(doors: Doors) -> tuple[PaymentChoice, ...]:
-    """Test cards, wherever the provider is a test one."""
+    """Test cards, wherever the provider is a test one without a form of its own."""
+    if doors.settings.stripe_publishable_key:
+        return ()
     key = doors.settings.stripe_secret_key
     offered = CHOICES if not doors.settings.production or key.startswith("sk_test_") else ()
     return tuple(PaymentChoice(choice.value, _(choice.label)) for choice in offered)
