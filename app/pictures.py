@@ -1,7 +1,8 @@
 """Pictures in the widths and formats that browsers ask for.
 
 Pure Pillow: bytes in, bytes out, no metadata carried over. It takes some tenths of a second of a core for one picture, so whoever
-calls it on a loop does so in a thread. What a picture needs before it comes here (is it one, how large) is the upload's business.
+calls it on a loop does so in a thread. What a picture needs before it comes here (is it one, how large) is the
+upload's business (app/picture_child.py).
 """
 
 import io
@@ -35,6 +36,7 @@ def renditions(original: bytes) -> list[Rendition]:
     """-> the picture under every name of NAMES that is not wider than the picture itself."""
     with Image.open(io.BytesIO(original)) as opened:
         picture = ImageOps.exif_transpose(opened).convert("RGB")
+    picture.info = {}
     made = []
     for width in WIDTHS:
         if width > picture.width:
