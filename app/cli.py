@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from app import running, up
-from app.errors import BadInput, DoormanError, NotFound, StartFailed
+from app.errors import BadInput, DoormanError, LedgerUnreachable, NotFound, StartFailed
 from app.settings import Settings
 
 VARIANT_NAME_DEFAULT = "Standard"
@@ -130,8 +130,14 @@ def _parser() -> argparse.ArgumentParser:
     one = _add(shoppers, "mint", "print Cookie header values of signed-in shoppers, one a line", _shoppers_mint)
     one.add_argument("--count", type=_whole(1, SHOPPERS_MAX), required=True, metavar="N")
 
-    one = _add(commands, "mail", "mails that did not arrive: refused, given up, or in doubt; exit code 1 if any", _mail)
+    one = _add(commands, "mail", "mails that did not arrive: refused, come back, given up, or in doubt; exit code 1 if any", _mail)
     one.add_argument("--json", action="store_true")
+    one.add_argument(
+        "verb",
+        nargs="?",
+        choices=("bounced",),
+        help="read one mail that came back from standard input, as a mail server hands it to a program, and mark ours",
+    )
     one = _add(commands, "books", "print the books; exit code 1 unless all balance", _books)
     one.add_argument("slug", nargs="?")
     one.add_argument("--json", action="store_true")
@@ -497,6 +503,9 @@ def _books(arguments) -> int:
 
 
 def _mail(arguments) -> int:
+    if arguments.verb == "bounced":
+        return _mail_bounced(arguments)
+
     async def read(office):
         return await office.ledger.undelivered(MAILS_MAX)
 
@@ -517,6 +526,30 @@ def _mail(arguments) -> int:
         for mail in found:
             print("{at}  {state:<7}  {kind:<15}  {to}  {error}".format_map(mail))
     return 1 if found else 0
+
+
+def _mail_bounced(arguments) -> int:
+    """What is no report on a mail of ours changes nothing and is no failure: a mail server would answer one with another mail."""
+    from app.mail.bounces import BOUNCE_BYTES_MAX, read_bounce
+
+    bounce = read_bounce(sys.stdin.buffer.read(BOUNCE_BYTES_MAX))
+    if bounce is None:
+        print("nothing changed: this is no report that a mail of ours did not arrive")
+        return 0
+
+    async def mark(office):
+        return await office.ledger.came_back(*bounce)
+
+    try:
+        mail = _in_office(arguments.data, mark)
+    except LedgerUnreachable as error:
+        print(f"doorman: {error}", file=sys.stderr)
+        return os.EX_TEMPFAIL  # the mail server keeps the report and hands it in again
+    if mail is None:
+        print(f"nothing changed: no mail {bounce.message_id} was sent to that address, or it is known that it came back")
+    else:
+        print(f"came back: {mail.kind} to {mail.recipient}, {bounce.reason}")
+    return 0
 
 
 def _gate_rebuild(arguments) -> int:

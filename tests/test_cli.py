@@ -14,6 +14,7 @@ import pytest
 
 from app import cli
 from app.settings import Settings
+from tests.mail.test_bounces import report as report_on
 
 
 @pytest.fixture
@@ -22,9 +23,9 @@ def doorman(redis_url, database_url, tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DOORMAN_", "STRIPE_"))}
     environment |= {"REDIS_URL": redis_url, "DATABASE_URL": database_url, "DOORMAN_SECRET": "s" * 32}
 
-    def run(*arguments: object, **changes: str) -> subprocess.CompletedProcess:
+    def run(*arguments: object, stdin: str = "", **changes: str) -> subprocess.CompletedProcess:
         command = [sys.executable, "-P", "-m", "app.cli", *map(str, arguments), "--data", str(tmp_path)]
-        return subprocess.run(command, env=environment | changes, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return subprocess.run(command, env=environment | changes, capture_output=True, text=True, input=stdin)
 
     return run
 
@@ -291,3 +292,32 @@ def test_help_imports_nothing_heavy():
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "app.cli" in modules
     assert not {"asyncpg", "redis", "litestar", "stripe", "saq", "structlog", "uvicorn"} & set(modules)
+
+
+def test_a_mail_that_came_back_is_handed_in_by_the_mail_server_and_shown(doorman, shop, database_url):
+    async def mail_is_sent() -> str:
+        connection = await asyncpg.connect(database_url)
+        await connection.execute(
+            "INSERT INTO messages (kind, subject_id, recipient, subject, body_text, body_html, state)"
+            " VALUES ('sign_in_code', '1', 'ada@example.org', 's', 't', '<p>h</p>', 'sent')"
+        )
+        name = await connection.fetchval("SELECT message_id FROM letters")
+        await connection.close()
+        return name
+
+    name = asyncio.run(mail_is_sent())
+    report = report_on(message_id=name).decode()
+    assert answer(doorman("mail")) == ""
+    assert answer(doorman("mail", "bounced", stdin=report.replace("ada@", "mira@").replace("Ada@", "mira@"))).startswith(
+        "nothing changed"
+    )
+    assert answer(doorman("mail", "bounced", stdin="Subject: hello\n\nIs anybody there?")).startswith("nothing changed")
+    assert answer(doorman("mail", "bounced", stdin=report)).startswith("came back: sign_in_code to ada@example.org, 5.1.1 550")
+    assert answer(doorman("mail", "bounced", stdin=report)).startswith("nothing changed")
+    shown = doorman("mail")
+    assert shown.returncode == 1 and "ada@example.org  came back: 5.1.1 550" in shown.stdout
+
+
+def test_a_report_is_handed_in_again_when_the_ledger_is_away(doorman):
+    away = doorman("mail", "bounced", stdin=report_on().decode(), DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    assert "Traceback" not in away.stderr and away.returncode == os.EX_TEMPFAIL

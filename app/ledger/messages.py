@@ -8,9 +8,11 @@ three times.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from app.ledger.pool import Asker, Pool
@@ -24,6 +26,7 @@ ERROR_CHARACTERS_MAX = 500
 WARN_SECONDS_MAX = 180.0  # a hold's owner is warned this long before its end,
 WARN_SHARE = 0.25  # or when this share of its time is left, whichever is later;
 WARNED_HOLD_SECONDS_MIN = 60.0  # a shorter hold ends before its warning would arrive
+MESSAGE_ID = re.compile(r"<([0-9]{1,18})\.[0-9]{1,20}@doorman>")  # as the view `letters` makes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class StoredMessage:
     body_text: str | None
     body_html: str | None
     message_id: str  # the mail's Message-ID, the same at every try
-    state: str  # waiting, sent, failed, unknown, withheld
+    state: str  # waiting, sent, failed (also: sent and came back, then sent_at is set), unknown, withheld
     tries: int
     doubts: int
     error: str | None
@@ -62,6 +65,13 @@ class StoredMessage:
     facts: Mapping[
         str, object
     ]  # what its mail says: the columns of the view `letters` that are not above, and the message's own data
+
+
+class CameBack(NamedTuple):
+    """A mail that was sent and did not arrive."""
+
+    recipient: str
+    kind: str
 
 
 async def put(ask: Asker, message: Message) -> bool:
@@ -113,6 +123,16 @@ class MessagesPart(Pool):
 
     async def sent(self, id: int) -> bool:
         return await self._count("sent", id) == 1
+
+    async def came_back(self, message_id: str, recipients: Iterable[str], reason: str) -> CameBack | None:
+        """A mail of ours that its server took did not arrive after all: it is shown with those that were refused -> which it was.
+        None: no mail of that Message-ID was sent to any of these addresses (lower case), or that it came back is known."""
+        at = MESSAGE_ID.fullmatch(message_id)
+        if at is None:
+            return None
+        error = f"came back: {reason}".replace("\x00", "")[:ERROR_CHARACTERS_MAX]
+        row = await self._row("came_back", int(at[1]), message_id, list(recipients), error)
+        return None if row is None else CameBack(**row)
 
     async def failed(self, id: int, error: str, *, doubtful: bool = False, final: bool = False) -> bool:
         """Due again later, longer each time; after TRIES_MAX tries its state is `failed`. `doubtful`: nobody knows whether the mail

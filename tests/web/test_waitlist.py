@@ -1,8 +1,11 @@
 """The waitlist's doors: one tap, one place, in order; private; and the page says whose turn it is."""
 
+from uuid import UUID
+
 import pytest
 
 from app.domain.drops import Door
+from app.domain.links import link_key, order_link
 from app.purchase.drops import change_door
 from tests.web.conftest import FORM, JSON, PARTIAL
 
@@ -125,7 +128,8 @@ async def test_whose_turn_it_is_sees_it_and_pays_on_the_order_page(shop):
     assert paid.status_code == 202
     mails = (await ada.get("/dev/mail", headers=JSON)).json()
     (mail,) = [mail for mail in mails if mail["kind"] == "your_turn"]
-    assert mail["order"] == offer["order"] and f"/orders/{offer['order']}" in mail["text"]
+    link = order_link(link_key(shop.settings.secret), UUID(offer["order"]))
+    assert mail["order"] == offer["order"] and link in mail["text"]
 
 
 async def test_a_place_is_private(shop):

@@ -80,6 +80,14 @@ WHERE id = $1 AND state = 'waiting' AND tries = $2 AND NOT sending;
 -- The mail server took it.
 UPDATE messages SET state = 'sent', sent_at = now(), sending = false, error = NULL WHERE id = $1 AND state = 'waiting';
 
+-- name: came_back
+-- A mail that was sent came back: it did not arrive after all. Only the very mail, to one of the addresses it is said to be for.
+UPDATE messages SET state = 'failed', error = $4
+FROM letters
+WHERE messages.id = $1 AND letters.id = messages.id AND letters.message_id = $2 AND lower(messages.recipient) = ANY($3::text[])
+  AND messages.state IN ('sent', 'unknown')
+RETURNING messages.recipient, messages.kind;
+
 -- name: failed
 -- The mail server did not take it: again later, longer each time, until the tries are used up. $6: it may have taken it, which is asked
 -- of nobody more than $7 - 1 times. $8: it never will.
