@@ -21,7 +21,6 @@ The hub knows neither gate nor templates: it is given `read_state` and `render`.
 import asyncio
 import logging
 import secrets
-import types
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from typing import Any, Protocol
 from app.clock import monotonic
 from app.domain.drops import LAST_SECONDS, Door, phase_of
 from app.errors import GateUnreachable
+from app.first_step import rest_of
 from app.live.feed import Feed
 
 PUSHES_PER_SECOND_MAX = 10
@@ -233,7 +233,7 @@ class Channel:
     async def _wait_for(self, socket: Socket, sending, pending) -> None:
         try:
             async with asyncio.timeout(SEND_SECONDS_MAX):
-                await _rest_of(sending, pending)
+                await rest_of(sending, pending)
         except TimeoutError:
             socket.open = False
             _cut_off(socket.send)
@@ -463,22 +463,6 @@ async def _refuse(scope, receive, send, code: int) -> None:
         await send({"type": "websocket.http.response.body", "body": b"too many sockets\n"})
     else:
         await send({"type": "websocket.close", "code": code})
-
-
-@types.coroutine
-def _rest_of(coroutine, pending):
-    """Awaits what is left of a coroutine whose first step was taken by hand and left it waiting for `pending`."""
-    while True:
-        try:
-            value = yield pending
-        except BaseException as error:
-            step, argument = coroutine.throw, error
-        else:
-            step, argument = coroutine.send, value
-        try:
-            pending = step(argument)
-        except StopIteration as done:
-            return done.value
 
 
 def _cut_off(send) -> None:

@@ -15,11 +15,12 @@ from urllib.parse import unquote_to_bytes
 import structlog
 
 from app import languages
+from app.first_step import first_step, rest_of
 from app.gate import ASK, Limiter
 from app.languages import _
 from app.settings import Settings
 from app.web.addresses import Addresses, is_loopback, limited_as
-from app.web.call import SCOPE_KEY, Call
+from app.web.call import SCOPE_KEY, SELLER_PREFIX, Call
 from app.web.problems import FAULT, Problem, Problems, send_answer
 from app.web.session import Session, Sessions
 
@@ -27,11 +28,16 @@ BODY_BYTES_MAX = 8 * 1024
 BODY_SECONDS_MAX = 5.0
 WEBHOOK_PREFIX = "/webhooks/"  # proven by their signature, not by where they come from
 WEBHOOK_BYTES_MAX = 256 * 1024
-SELLER_PREFIX = "/seller/"  # people at work, with longer forms
-SELLER_BYTES_MAX = 64 * 1024
+SELLER_BYTES_MAX = 64 * 1024  # people at work, with longer forms
+UPLOAD_PATH = "/seller/pictures"  # and with pictures, for those who are signed in
+UPLOAD_BYTES_MAX = 10 * 1024 * 1024 + 2 * SELLER_BYTES_MAX  # a picture, and the form that carries it
+UPLOAD_SECONDS_MAX = 120.0
+UPLOAD_RETRY_SECONDS = 3
+UPLOADS_AT_ONCE_MAX = 4  # that are being received by this process
 DRAIN_BYTES_MAX = 16 * 1024 * 1024  # an oversized body is read and dropped up to here, so that its sender can hear the 413
 PATH_CHARACTERS_MAX = 1024
 QUERY_BYTES_MAX = 2048
+TARGETS_CACHED = 1024  # judged lately: a crowd asks for a few
 
 CARD_FORM_SOURCES = (  # what Stripe's card form needs, by Stripe's own list; the first is one more address of connect-src
     b" https://api.stripe.com; script-src 'self' https://js.stripe.com https://*.js.stripe.com"
@@ -51,8 +57,16 @@ log = structlog.get_logger("guard")
 class Guard:
     """ASGI: `inner` is called with scope["doorman"] = Call, or not at all."""
 
-    def __init__(self, inner: App, settings: Settings, sessions: Sessions, problems: Problems, limiter: Limiter):
-        """`limiter` counts the requests of an address."""
+    def __init__(
+        self,
+        inner: App,
+        settings: Settings,
+        sessions: Sessions,
+        problems: Problems,
+        limiter: Limiter,
+        may_upload: Callable[[bytes], bool] = lambda cookies: False,
+    ):
+        """`limiter` counts the requests of an address. `may_upload`: whether these cookies are of somebody whose pictures are read."""
         self.inner = inner
         self.sessions = sessions
         self.problems = problems
@@ -61,6 +75,8 @@ class Guard:
         self.public_host = settings.public_url.partition("://")[2].encode()
         self.addresses = Addresses(settings.trusted_proxies)
         self.limiter = limiter
+        self.may_upload = may_upload
+        self.uploads = 0  # being received
         self.spare_loopback = not settings.production and not settings.limit_loopback
         self.headers_for = functools.lru_cache(64)(self._headers_for)
 
@@ -130,8 +146,11 @@ class Guard:
         """What only unsafe requests go through: where they come from, and their body."""
         if call.path.startswith(WEBHOOK_PREFIX):
             return await self.read_body(call, receive, WEBHOOK_BYTES_MAX)
+        problem = self.refuse_origin(call)
+        if problem is None and call.path == UPLOAD_PATH and self.may_upload(call.cookie):
+            return await self.read_upload(call, receive)
         bytes_max = SELLER_BYTES_MAX if call.path.startswith(SELLER_PREFIX) else BODY_BYTES_MAX
-        return self.refuse_origin(call) or await self.read_body(call, receive, bytes_max)
+        return problem or await self.read_body(call, receive, bytes_max)
 
     def session_of(self, call: Call) -> Session | None:
         return self.sessions.of_cookies(call.cookie) if call.cookie else None
@@ -166,22 +185,42 @@ class Guard:
             ours = call.fetch_site in (b"", b"same-origin", b"none")
         return None if ours else Problem(403, "This request came from another site.")
 
-    async def read_body(self, call: Call, receive: Callable, bytes_max: int) -> Problem | None:
-        """Fill call.body; a body that is too large is dropped while it comes, so that the sender gets to read the answer."""
+    async def read_upload(self, call: Call, receive: Callable) -> Problem | None:
+        if self.uploads >= UPLOADS_AT_ONCE_MAX:
+            return Problem(503, "Other pictures are on their way. Send it again in a moment.", retry_after_seconds=UPLOAD_RETRY_SECONDS)
+        self.uploads += 1
+        try:
+            return await self.read_body(call, receive, UPLOAD_BYTES_MAX, UPLOAD_SECONDS_MAX)
+        finally:
+            self.uploads -= 1
+
+    async def read_body(
+        self, call: Call, receive: Callable, bytes_max: int, seconds_max: float = BODY_SECONDS_MAX
+    ) -> Problem | None:
+        """Fill call.body; a body that is too large is dropped while it comes, so that the sender gets to read the answer.
+
+        Most bodies came together with their head: those need no timer, which would cost more than all that is done with them here.
+        """
+        receiving = receive()
+        there, message = first_step(receiving)
+        if there and not message.get("more_body") and message["type"] == "http.request" and len(message["body"]) <= bytes_max:
+            call.body = message["body"]
+            return None
         chunks: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(BODY_SECONDS_MAX):
-                more = True
-                while more and size <= DRAIN_BYTES_MAX:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        return Problem(400, "The connection was closed before the request was complete.")
+            async with asyncio.timeout(seconds_max):
+                message = message if there else await rest_of(receiving, message)
+                while message["type"] != "http.disconnect":
                     chunk = message.get("body", b"")
                     size += len(chunk)
                     if size <= bytes_max:
                         chunks.append(chunk)
-                    more = message.get("more_body", False)
+                    if not message.get("more_body", False) or size > DRAIN_BYTES_MAX:
+                        break
+                    message = await receive()
+                else:
+                    return Problem(400, "The connection was closed before the request was complete.")
         except TimeoutError:
             if size <= bytes_max:
                 return Problem(408, "The request took too long to arrive.", headers=((b"connection", b"close"),))
@@ -236,9 +275,13 @@ class Guard:
 
 def clean_target(raw_path: bytes, path: str, query: bytes) -> bool:
     """Is the request's target UTF-8, printable and of sane length, also once unquoted?"""
-    if len(path) > PATH_CHARACTERS_MAX or len(query) > QUERY_BYTES_MAX or not path.isprintable():
-        return False
-    return all(b"%" not in part or printable(unquote_to_bytes(part)) for part in (raw_path, query)) and printable(query)
+    return len(path) <= PATH_CHARACTERS_MAX and len(query) <= QUERY_BYTES_MAX and _is_clean(raw_path, path, query)
+
+
+@functools.lru_cache(TARGETS_CACHED)
+def _is_clean(raw_path: bytes, path: str, query: bytes) -> bool:
+    unquoted = (unquote_to_bytes(part) for part in (raw_path, query) if b"%" in part)
+    return path.isprintable() and printable(query) and all(map(printable, unquoted))
 
 
 def printable(text: bytes) -> bool:

@@ -6,8 +6,8 @@ caller who hangs up changes nothing: the verdict stands at the gate and the same
 is said only for what the gate has granted.
 """
 
-import functools
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from app.live import JSON, JSON_SUBPROTOCOL, Hub
 from app.purchase.reserving import Counter
 from app.web.call import SCOPE_KEY, Call, UnsupportedMedia
 from app.web.catalogue import Catalogue
+from app.web.demand import Demand
 from app.web.metrics import Metrics
 from app.web.page_cache import LIST, LIST_PATH, PageCache
 from app.web.problems import HTML_TYPE, JSON_TYPE, NO_STORE, Problem, Problems, problem_of, send_answer
@@ -56,6 +57,7 @@ class Hot:
         order_tokens: Signer,
         metrics: Metrics,
         pages: PageCache,
+        demand: Demand,
     ):
         self.inner = inner
         self.counter = counter
@@ -67,8 +69,8 @@ class Hot:
         self.order_tokens = order_tokens
         self.metrics = metrics
         self.pages = pages
-        self.refusal_in_json = functools.lru_cache(REFUSALS_CACHED)(self._refusal_in_json)
-        self.refusal_in_html = functools.lru_cache(REFUSALS_CACHED)(self._refusal_in_html)
+        self.demand = demand
+        self._refusals: dict[tuple, tuple[Drop, Raw]] = {}  # what is said -> (of which drop, the answer)
 
     async def __call__(self, scope: dict[str, Any], receive, send) -> None:
         if scope["type"] == "lifespan":
@@ -121,6 +123,7 @@ class Hot:
         variant, quantity, key = wish(call, drop)
         answer = CLOSED if drop.retired else await self.counter.buy(drop, call.session.shopper_id, variant, quantity, key)
         self.metrics.verdict(answer.verdict)
+        self.demand.count(drop.id, answer.verdict)
         return self.tell(call, drop, call.session.shopper_id, answer)
 
     def tell(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
@@ -134,9 +137,9 @@ class Hot:
             case Verdict.ALREADY_YOURS if not answer.allowed and answer.order_id is not None:
                 return go_to(call, f"/orders/{answer.order_id}", 200)
             case _ if call.wants_json:
-                return self.refusal_in_json(drop, answer, call.language)
+                return self.refusal(drop, answer, call.language, self.refusal_in_json)
             case _ if call.partial:
-                return self.refusal_in_html(drop, answer, call.language)
+                return self.refusal(drop, answer, call.language, self.refusal_in_html)
         return go_to(call, f"/drops/{drop.slug}?said={answer.verdict}", 303)
 
     def tell_reserved(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
@@ -149,11 +152,22 @@ class Hot:
         token = self.order_tokens.sign([str(answer.order_id), shopper_id, drop.id, now_ms()])
         return go_to(call, f"{order_url}?t={token}", 201)
 
-    def _refusal_in_json(self, drop: Drop, answer: Answer, language: Language) -> Raw:
+    def refusal(self, drop: Drop, answer: Answer, language: Language, say: Callable[[Drop, Answer], Raw]) -> Raw:
+        """-> a no, drawn once for everybody who hears the same while the drop stays as it is."""
+        same = (drop.id, answer.verdict, answer.opens_at_ms, answer.retry_after_seconds, language.tag, say)
+        of, raw = self._refusals.get(same, (None, None))
+        if of is not drop:
+            if len(self._refusals) >= REFUSALS_CACHED:
+                self._refusals.clear()
+            raw = say(drop, answer)
+            self._refusals[same] = (drop, raw)
+        return raw
+
+    def refusal_in_json(self, drop: Drop, answer: Answer) -> Raw:
         status, headers, body = self.problems.answer(refusal_problem(drop, answer), None)
         return status, [*headers, VARY], body
 
-    def _refusal_in_html(self, drop: Drop, answer: Answer, language: Language) -> Raw:
+    def refusal_in_html(self, drop: Drop, answer: Answer) -> Raw:
         problem = refusal_problem(drop, answer)
         body = self.renderer.fragment("said.html", drop=drop, said=said(answer.verdict, answer.opens_at_ms)).encode()
         headers = [HTML_TYPE, NO_STORE, VARY, (b"content-length", b"%d" % len(body))]
@@ -193,7 +207,7 @@ class Hot:
 
 def wish(call: Call, drop: Drop) -> tuple[Variant, int, str]:
     """The request -> (variant, quantity, idempotency key); BadInput names the field that is wrong."""
-    if not (call.sends_form or call.sends_json) and (call.body or call.content_type):
+    if (call.body or call.content_type) and not (call.sends_form or call.sends_json):
         raise UnsupportedMedia("send a form (application/x-www-form-urlencoded) or JSON")
     fields = call.fields()
     return wished_variant(fields.get("variant"), drop), wished_quantity(fields.get("quantity", 1), drop), wished_key(call, fields)

@@ -6,6 +6,7 @@ constant time; nothing here raises for what a stranger sends.
 
 import base64
 import binascii
+import functools
 import hmac
 import time
 from typing import Any
@@ -16,6 +17,7 @@ MAC_BYTES = 16  # 128 bits of the HMAC-SHA-256
 MAC_CHARACTERS = 22  # the same as base64url without padding
 CLOCK_SKEW_SECONDS = 60  # two web machines may disagree by this much
 SIGNED_CHARACTERS_MAX = 2048  # longer values are not even looked at
+KEYS_CACHED = 16  # one a purpose
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
@@ -26,7 +28,15 @@ def derive(secret: str, purpose: str) -> bytes:
 
 def mac(key: bytes, payload: bytes) -> bytes:
     """-> MAC_CHARACTERS of base64url that only a holder of the key can make."""
-    return binascii.b2a_base64(hmac.digest(key, payload, "sha256")[:MAC_BYTES], newline=False).translate(_URL_SAFE)[:MAC_CHARACTERS]
+    signing = _keyed(key).copy()
+    signing.update(payload)
+    return binascii.b2a_base64(signing.digest()[:MAC_BYTES], newline=False).translate(_URL_SAFE)[:MAC_CHARACTERS]
+
+
+@functools.lru_cache(KEYS_CACHED)
+def _keyed(key: bytes) -> hmac.HMAC:
+    """-> an HMAC that has read its key already: half the work for payloads as short as ours."""
+    return hmac.new(key, digestmod="sha256")
 
 
 class Signer:
