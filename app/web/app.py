@@ -29,6 +29,7 @@ from app.purchase.waiting import Lists
 from app.web import account, calendar, dev, farewell, health, keepsake, orders, pictures, sending, shop, waitlist, webhooks
 from app.web.call import SCOPE_KEY, Call
 from app.web.catalogue import Catalogue
+from app.web.demand import Demand
 from app.web.doors import Doors, SignInNeeded, redirect
 from app.web.guard import Guard
 from app.web.hot import Hot
@@ -41,6 +42,7 @@ from app.web.scenes import Scenes
 from app.web.seller import rooms
 from app.web.seller.access import StepNeeded
 from app.web.seller.sessions import SellerSessions
+from app.web.seller.watch_room import Watch
 from app.web.session import Sessions
 from app.web.share_picture import SharePictures
 from app.web.signing import Signer, derive
@@ -110,6 +112,7 @@ def create_app(parts: wiring.Web) -> Guard:
     scenes = Scenes(parts.gate, catalogue, renderer)
     hub = Hub(scenes.read, scenes.draw, parts.feed, count_loopback=settings.production or settings.limit_loopback)
     lists = Lists(parts.ledger, parts.gate, parts.feed, settings.buy_limit)
+    demand = Demand(parts.office.ledger, lambda drop_id: drop.opens_at if (drop := catalogue.by_id(drop_id)) else None)
     pages = PageCache(catalogue=catalogue, scenes=scenes, hub=hub, renderer=renderer, gate=parts.gate, shared=shared, lists=lists)
     metrics.gauge("doorman_pages_drawn", "List and drop pages drawn by this process", lambda: pages.pages_drawn)
     metrics.gauge("doorman_sockets", "Open sockets of this process", lambda: hub.sockets_total)
@@ -134,13 +137,14 @@ def create_app(parts: wiring.Web) -> Guard:
         lists=lists,
         office=parts.office,
         sellers=SellerSessions(settings, parts.office.ledger, parts.office.feed),
+        watch=Watch(parts.office, parts.jobs, hub, renderer),
         order_tokens=order_tokens,
         asked_tokens=Signer(settings.secret, "asked", seconds_valid=account.CODE_SECONDS),
         seller_asked_tokens=Signer(settings.secret, "seller-asked", seconds_valid=account.CODE_SECONDS),
         code_key=derive(settings.secret, "code"),
         link_key=link_key(settings.secret),
     )
-    memory = Memory(doors, counter, pages)
+    memory = Memory(doors, counter, pages, demand)
     router = Litestar(
         route_handlers=[*ROUTES, rooms.router(doors), *([] if settings.production else DEVELOPMENT_ROUTES)],
         dependencies={"doors": Provide(lambda: doors, sync_to_thread=False), "call": Provide(call_of, sync_to_thread=False)},
@@ -162,8 +166,10 @@ def create_app(parts: wiring.Web) -> Guard:
         order_tokens=order_tokens,
         metrics=metrics,
         pages=pages,
+        demand=demand,
     )
-    return Guard(hot, settings, sessions, problems, Limiter(parts.gate, "address", *settings.address_limit))
+    limiter = Limiter(parts.gate, "address", *settings.address_limit)
+    return Guard(hot, settings, sessions, problems, limiter, may_upload=doors.sellers.signed)
 
 
 def call_of(scope: Scope) -> Call:
@@ -201,10 +207,11 @@ def here(call: Call) -> str:
 class Memory:
     """Keeps what this process remembers (drops, epochs, nothing-left) true to the stores."""
 
-    def __init__(self, doors: Doors, counter: Counter, pages: PageCache):
+    def __init__(self, doors: Doors, counter: Counter, pages: PageCache, demand: Demand):
         self.doors = doors
         self.counter = counter
         self.pages = pages
+        self.demand = demand
         self.tasks: set[asyncio.Task] = set()
 
     @asynccontextmanager
@@ -215,6 +222,7 @@ class Memory:
         self.start(doors.feed.subscribe(self.hear))
         self.start(doors.catalogue.reload_for_ever())
         self.start(doors.sessions.poll_while_deaf(doors.ledger, doors.feed))
+        self.start(self.demand.hand_in_for_ever())
         try:
             yield
         finally:
@@ -223,6 +231,7 @@ class Memory:
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.gather(*self.tasks, return_exceptions=True)
+            await self.demand.stop()
 
     def hear(self, message: dict[str, Any]) -> None:
         """One message of the feed. It is a hint from another process of ours: an odd one is dropped by the feed's own guard."""
@@ -237,6 +246,7 @@ class Memory:
             case {"kind": "drop", "drop": int(drop_id)}:
                 self.counter.forget(drop_id)
                 self.doors.lists.forget(drop_id)
+                self.doors.watch.hear(message)
                 self.start(self.refresh(drop_id, message))
                 return  # the hub redraws once the drop has been read again
             case {"kind": "stock", "drop": int(drop_id)}:

@@ -31,6 +31,7 @@ from app.web.render import Renderer
 from app.web.scenes import Scenes
 from app.web.seller.sessions import SellerSessions
 from app.web.seller.shell import places_for
+from app.web.seller.watch_room import Watch
 from app.web.session import Session, Sessions
 from app.web.share_picture import SharePictures
 from app.web.signing import Signer
@@ -66,6 +67,7 @@ class Doors:
     lists: Lists
     office: Office  # the seller's side: pools and connections of its own (R13)
     sellers: SellerSessions
+    watch: Watch
     order_tokens: Signer  # [order id, shopper id, drop id, ms of the reservation]: carried by the redirect after a buy
     asked_tokens: Signer  # [code id, email as written, next]: held by the browser that asked for a sign-in code
     seller_asked_tokens: Signer  # the same, of the dashboard

@@ -4,12 +4,13 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 
 from app.web.doors import Doors
-from app.web.seller import overview, people
+from app.web.seller import overview, people, watch
 from app.web.seller.access import PREFIX, check_rights, guard_of, seller_of
 
 ROOMS = (
     overview,
     people,
+    watch,
 )
 
 

@@ -53,6 +53,10 @@ class SellerSessions:
             return None
         return UUID(payload.partition(".")[2])  # the MAC says that we wrote it
 
+    def signed(self, header: bytes) -> bool:
+        """The Cookie header -> whether it holds a cookie that we wrote; who that is, and whether still, is asked later."""
+        return self.read(cookie_named(header, self.name)) is not None
+
     def fresh_cookie(self, session_id: UUID) -> Cookie:
         return self.cookie(self.name, self.value(session_id), SESSION_SECONDS)
 
