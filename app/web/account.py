@@ -3,7 +3,8 @@
 A code has six digits, lives ten minutes, works once, bears five tries and only counts in the browser that asked for it (which
 holds its id in a signed cookie). It is hashed at rest with the installation's secret. An address gets five mails an hour; a sixth
 is refused quietly: the answer is the same whether an address is known, new, or has asked too often, and nothing here looks a
-shopper up before the code is right.
+shopper up before the code is right. An address that looks mistyped is written to all the same; the page that asks for the code
+offers the likelier one, to be taken with one tap, and lets any address be corrected where one stands.
 """
 
 import hmac
@@ -52,7 +53,8 @@ async def send_code(call: ThisCall, doors: TheseDoors) -> Response:
         await doors.jobs.deliver()
     asked = doors.sessions.cookie(asked_name(doors), doors.asked_tokens.sign([str(code_id), address, target]), CODE_SECONDS)
     if call.wants_json:
-        response = document({"next": "/sign-in/code"}, status=202)
+        likelier = emails.likelier(address)
+        response = document({"next": "/sign-in/code"} | ({"did_you_mean": likelier} if likelier else {}), status=202)
         response.cookies.append(asked)
         return response
     return redirect(call, "/sign-in/code", cookies=[asked])
@@ -64,7 +66,7 @@ async def ask_code(call: ThisCall, doors: TheseDoors) -> Response:
     if asked is None:
         return redirect(call, "/sign-in")
     _, address, target = asked
-    return doors.page(call, "sign_in_code.html", next=target, email=address, problem=None)
+    return doors.page(call, "sign_in_code.html", next=target, email=address, likelier=emails.likelier(address), problem=None)
 
 
 @post("/sign-in/code", status_code=200)
@@ -120,11 +122,12 @@ async def show_account(call: ThisCall, doors: TheseDoors) -> Response:
     )
 
 
-def refused(call: Call, doors: Doors, template: str, problem: str, **context: str) -> Response:
+def refused(call: Call, doors: Doors, template: str, problem: str, *, email: str, **context: str) -> Response:
     """The form once more, with what is wrong, and no word about which part of it was right."""
     if call.wants_json or call.partial:
         raise BadInput(problem, field="code")
-    return doors.page(call, template, status=422, problem=_(problem), **context)
+    likelier = emails.likelier(email)
+    return doors.page(call, template, status=422, problem=_(problem), email=email, likelier=likelier, **context)
 
 
 def asked_by(call: Call, doors: Doors) -> tuple[str, str, str] | None:

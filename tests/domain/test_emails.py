@@ -1,6 +1,6 @@
 import pytest
 
-from app.domain.emails import normalise, written
+from app.domain.emails import COMMON_DOMAINS, REAL_DOMAINS, likelier, normalise, written
 from app.errors import BadInput
 
 
@@ -43,3 +43,38 @@ def test_what_is_no_address_is_refused(read, text):
     with pytest.raises(BadInput) as caught:
         read(text)
     assert caught.value.field == "email"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("ada@gmial.com", "ada@gmail.com"),
+        ("Ada+drops@gmail.con", "Ada+drops@gmail.com"),
+        ("ada@gamil.co", "ada@gmail.com"),
+        ("ada@gnail.com", "ada@gmail.com"),
+        ("ada@gmaill.com", "ada@gmail.com"),
+        ("ada@gmail.de", "ada@gmail.com"),
+        ("ada@GMAIL.CMO", "ada@gmail.com"),
+        ("ada@hotmial.com", "ada@hotmail.com"),
+        ("ada@outlok.com", "ada@outlook.com"),
+        ("ada@yaho.com", "ada@yahoo.com"),
+        ("ada@wbe.de", "ada@web.de"),
+        ("ada@gmx.dee", "ada@gmx.de"),
+        ("ada@t-onlin.de", "ada@t-online.de"),
+        ("ada@iclod.com", "ada@icloud.com"),
+    ],
+)
+def test_a_slip_of_the_finger_has_a_likelier_spelling(typed, meant):
+    assert likelier(typed) == meant
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(f"ada@{domain}" for domain in (*COMMON_DOMAINS, *sorted(REAL_DOMAINS))),
+        "ada@example.org", "ada@kunsthalle.de", "ada@atelier-lind.se", "ada@uni-ulm.de", "ada@xn--mller-kva.example",
+        "ada@bbc.co.uk",
+    ],
+)  # fmt: skip
+def test_an_address_that_may_well_be_right_is_left_alone(address):
+    assert likelier(address) is None

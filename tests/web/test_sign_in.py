@@ -233,3 +233,40 @@ async def test_a_session_planted_in_a_browser_does_not_survive_its_sign_in(shop)
 
 def test_a_code_has_six_digits_and_ten_minutes():
     assert (account.CODE_DIGITS, account.CODE_SECONDS) == (6, 600)
+
+
+async def test_a_mistyped_domain_is_offered_right_with_one_tap_and_never_forced(shop):
+    client = shop.browser()
+    assert (await asks(client, "Ada@gmial.com", "/drops/lamp")).headers["location"] == "/sign-in/code"  # as it was typed
+    assert [mail.recipient for mail in await shop.ledger.newest(9)] == ["Ada@gmial.com"]
+    page = (await client.get("/sign-in/code")).text
+    assert "Did you mean Ada@gmail.com?" in page and 'name="email" value="Ada@gmail.com"' in page
+    code = await shop.newest_code()
+    wrong = await types(client, other_than(code))
+    assert "Did you mean Ada@gmail.com?" in wrong.text  # still, where the digits never come
+    assert (await types(client, code)).headers["location"] == "/drops/lamp"  # it was right after all
+
+
+async def test_taking_the_likelier_address_sends_the_digits_there_and_keeps_the_place(shop):
+    client = shop.browser()
+    await asks(client, "ada@gmial.com", "/drops/lamp")
+    await asks(client, "ada@gmail.com", "/drops/lamp")  # what the button of the page sends
+    page = (await client.get("/sign-in/code")).text
+    assert "Did you mean" not in page and "<strong>ada@gmail.com</strong>" in page
+    assert (await shop.ledger.newest(1))[0].recipient == "ada@gmail.com"
+    assert (await types(client, await shop.newest_code())).headers["location"] == "/drops/lamp"
+
+
+async def test_the_address_is_corrected_where_the_digits_are_asked_for(shop):
+    client = shop.browser()
+    await asks(client, "adda@example.org", "/drops/lamp")
+    page = (await client.get("/sign-in/code")).text
+    form = page.split("<details")[1].split("</details")[0]
+    assert 'action="/sign-in"' in form and 'value="adda@example.org"' in form and 'name="next" value="/drops/lamp"' in form
+    refused = await asks(client, "ada@", "/drops/lamp")
+    assert refused.status_code == 422 and 'value="ada@"' in refused.text
+
+
+async def test_programs_hear_of_a_likelier_address_too(shop):
+    answer = await shop.browser().post("/sign-in", json={"email": "ada@gmial.com"}, headers=JSON)
+    assert answer.json() == {"next": "/sign-in/code", "did_you_mean": "ada@gmail.com"}

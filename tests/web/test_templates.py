@@ -361,8 +361,11 @@ def test_what_is_yours_is_green_in_the_private_fragment_only(renderer):
         ("farewell.html", {"holds": [], "in_the_way": [IN_THE_WAY], "unsure": False}),
         ("sign_in.html", {"next": "/drops/x", "email": "", "problem": None}),
         ("sign_in.html", {"next": "/", "email": "mira@", "problem": "This is not an e-mail address."}),
-        ("sign_in_code.html", {"next": "/", "email": "mira@example.org", "problem": None}),
-        ("sign_in_code.html", {"next": "/", "email": "mira@example.org", "problem": "These digits do not fit."}),
+        ("sign_in_code.html", {"next": "/", "email": "mira@example.org", "likelier": None, "problem": None}),
+        (
+            "sign_in_code.html",
+            {"next": "/", "email": "mira@gmial.com", "likelier": "mira@gmail.com", "problem": "These digits do not fit."},
+        ),
         ("error.html", {"status": 404, "title": "Nothing here.", "detail": "There is no page at this address."}),
         ("error.html", {"status": 503, "title": "One moment.", "detail": "A part of the shop is not answering."}),
         ("dev_mail.html", {"mails": []}),
