@@ -20,7 +20,7 @@ from app.errors import NotFound
 from app.web.address_fields import country_name
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect
-from app.web.orders import Own, checkout, give_back, own_order, pay_for, status_of
+from app.web.orders import Own, checkout, give_back, own_order, pay_for, status_of, with_history
 from app.web.orders_view import order_document, recorded
 from app.web.render import OrderView
 from app.web.sending import ask_where, send_there
@@ -74,7 +74,7 @@ async def linked_order(token: str, doors: Doors) -> Own:
     row = None if order_id is None else await doors.ledger.order(order_id)
     if row is None:
         raise NotFound("no such link")
-    view = recorded(row)
+    view = await with_history(recorded(row), row.order_id, doors)
     can_send = view.can_send and view.state == OrderState.PENDING_PAYMENT
     return Own(row.order_id, row.shopper_id, replace(view, link=LINK_PREFIX + token, can_send=can_send))
 

@@ -25,6 +25,7 @@ from app.payments.stripe_provider import to_stripe
 from app.web.address_fields import carries_address, give_address
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect, shopper_of
+from app.web.history import own_history
 from app.web.orders_view import CHOICES, LOST, LOST_SECONDS, order_document, recorded, unrecorded
 from app.web.render import CardForm, OrderView, PaymentChoice
 
@@ -123,7 +124,7 @@ async def own_order(text: str, call: Call, doors: Doors) -> Own:
     row = await doors.ledger.order_for(order_id, shopper_id)
     if row is None:
         return Own(order_id, shopper_id, await unwritten_order(order_id, shopper_id, call, doors))
-    view = recorded(row)
+    view = await with_history(recorded(row), order_id, doors)
     if view.ships and view.can_pay and view.address is None:
         view = replace(view, kept=next(iter(await doors.ledger.addresses_of(shopper_id)), None))
     return Own(order_id, shopper_id, view)
@@ -173,6 +174,10 @@ def told(call: Call, doors: Doors, view: OrderView, status: int, body: dict) -> 
 def status_fragment(doors: Doors, view: OrderView, status: int = 200) -> Response:
     view = with_card_form(view, doors)
     return doors.fragment("order_status.html", status=status, order=view, cards=choices(doors), notice=view.notice)
+
+
+async def with_history(view: OrderView, order_id: UUID, doors: Doors) -> OrderView:
+    return replace(view, history=own_history(await doors.ledger.events_of(order_id), view.currency))
 
 
 def with_card_form(view: OrderView, doors: Doors) -> OrderView:

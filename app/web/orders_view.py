@@ -61,6 +61,9 @@ DECLINE_WORDS = {
     "insufficient_funds": N_("The card has insufficient funds."),
     "expired_card": N_("The card has expired."),
     "incorrect_cvc": N_("The card's security code was wrong."),
+    "invalid_payment_method": N_("That card has to be entered anew."),
+    "authentication_unavailable": N_("Your bank has no page on which it could ask you about this card."),
+    "payment_intent_authentication_failure": N_("Your bank did not confirm that it is you."),
 }
 
 

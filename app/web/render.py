@@ -204,6 +204,7 @@ class OrderView:
     paid_at: datetime | None = None
     shop_name: str = ""
     contact: str | None = None  # whom to ask about it
+    history: tuple[Any, ...] = ()  # Moment(at, text) of app/web/history.py, oldest first
     card_form: "CardForm | None" = None  # None: the test cards in `cards`
     link: str = ""  # the path of its secret link, when that is the door its reader came by; "": the owner, signed in
 
