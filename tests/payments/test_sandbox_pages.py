@@ -1,10 +1,12 @@
 """The bank's page that a card with authentication leads to."""
 
+import re
 from html.parser import HTMLParser
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from app.domain.ids import new_order_id
 from app.payments import OutcomeKind
 
 RETURN_URL = 'https://shop.example/orders/1?back=1&x="><script>'
@@ -115,3 +117,19 @@ async def test_the_ledger_is_a_page_too_and_shows_hostile_text_as_text(sandbox, 
     text = (await browser.get(sandbox.url)).text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert {"table", "th"} <= Page(text).tags and "script" not in Page(text).tags
+
+
+async def test_the_ledger_reads_like_one_newest_first_with_what_moved(mortal, mortal_provider, order, browser):
+    intent = await mortal_provider.create_intent(order, 4900, "EUR")
+    await mortal_provider.confirm(order, 1, intent, "pm_card_chargeDeclined", "https://shop.example/")
+    await mortal_provider.confirm(order, 2, intent, "pm_card_visa", "https://shop.example/")
+    await mortal_provider.refund(order, "seller", intent, 900)
+    untried = await mortal_provider.create_intent(new_order_id(8), 800, "JPY")
+    text = (await browser.get(mortal.url)).text
+    lines = [re.findall(r"<td>(.*?)</td>", line) for line in re.findall(r"<tr>(.*?)</tr>", text)[1:]]
+    assert [line[2:] for line in lines] == [
+        ["JPY 800", "not tried yet", "–", "–", "0", untried],
+        ["EUR 49.00", "refunded in part", "EUR 49.00", "EUR 9.00", "2", intent],
+    ]
+    assert lines[1][1] == str(order) and "2 of 2 payments" in text
+    assert "<li>1 in EUR: EUR 49.00 captured, EUR 9.00 refunded</li>" in text

@@ -4,8 +4,10 @@ Plain HTML that works without a script, with a keyboard and read aloud. The auth
 is the buyer's bank, and money that moves while the provider's replies are lost is the very case to rehearse.
 """
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from html import escape
+from sqlite3 import Row
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from app.payments.currencies import stripe_decimals
@@ -16,6 +18,17 @@ from app.sandbox.http import Reply, Request, html_reply
 from app.sandbox.store import Store
 
 LEDGER_ROWS_MAX = 200
+COLUMNS = ("Asked for", "Order", "Amount", "State", "Captured", "Refunded", "Tries", "Payment")
+SUMS = (
+    "SELECT currency, count(*) AS n, sum(captured) AS captured, sum(refunded) AS refunded FROM intents GROUP BY currency ORDER BY 1"
+)
+STATES = {
+    "requires_payment_method": "no card took it",
+    "requires_confirmation": "not tried yet",
+    "requires_action": "the bank asks the buyer",
+    "succeeded": "captured",
+    "canceled": "cancelled",
+}
 TITLES = {"succeeded": "Payment complete", "canceled": "Payment cancelled"}
 _STYLE = """
 :root { color-scheme: light dark; font: 1.125rem/1.5 system-ui, sans-serif; }
@@ -49,15 +62,25 @@ class Pages:
         ]
 
     async def _ledger(self, request: Request) -> Reply:
-        rows = self._bank.ledger()
+        total, rows = self._store.row("SELECT count(*) AS n FROM intents")["n"], self._newest()
         if not rows:
             return _page("Ledger", "<p>No payment has been asked for yet.</p>")
-        head = "".join(f'<th scope="col">{escape(name.replace("_", " "))}</th>' for name in rows[0])
-        newest = rows[: -LEDGER_ROWS_MAX - 1 : -1]
-        lines = "".join(f"<tr>{''.join(f'<td>{escape(str(value))}</td>' for value in row.values())}</tr>" for row in newest)
-        shown = f"<p>{len(newest)} of {len(rows)} payments, newest first. Amounts are minor units.</p>"
-        return _page(
-            "Ledger", f'{shown}<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
+        head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
+        lines = "".join(f"<tr>{''.join(f'<td>{escape(str(value))}</td>' for value in _line(row))}</tr>" for row in rows)
+        sums = "".join(
+            f"<li>{row['n']} in {row['currency'].upper()}: {_money(row['captured'], row['currency'])} captured, "
+            f"{_money(row['refunded'], row['currency'])} refunded</li>"
+            for row in self._store.rows(SUMS)
+        )
+        shown = f"<p>{len(rows)} of {total} payments, newest first. Times are UTC. No money moves here.</p>"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+        return _page("Ledger", f'{shown}<ul>{sums}</ul><div class="wide" tabindex="0">{table}</div>')
+
+    def _newest(self) -> list[Row]:
+        return self._store.rows(
+            "SELECT id, json_extract(metadata, '$.order') AS \"order\", created, status, amount, currency, captured, refunded,"
+            " attempts FROM intents ORDER BY seq DESC LIMIT ?",
+            LEDGER_ROWS_MAX,
         )
 
     async def _ask(self, request: Request, name: str) -> Reply:
@@ -67,14 +90,14 @@ class Pages:
             return _page("Payment not found", "<p>This bank knows no such payment.</p>", 404)
         if intent["status"] != "requires_action":
             return self._result(name)
-        amount = _money(intent["amount"], intent["currency"].upper())
+        amount = _money(intent["amount"], intent["currency"])
         return _page(
             "Confirm your payment",
             f"""<p>Your bank asks whether it is you who pays:</p>
 <p class="amount">{amount}</p>
 <form method="post"><button class="yes" name="decision" value="complete">Complete authentication</button>
 <button name="decision" value="fail">Fail authentication</button></form>
-<p><small>This is the sandbox provider's bank. No money moves.</small></p>""",
+<p><small>This is the bank of the sandbox provider: no money moves, and it speaks English only.</small></p>""",
         )
 
     async def _decide(self, request: Request, name: str) -> Reply:
@@ -104,8 +127,19 @@ class Pages:
         return _page(title, f"<p>{'Your bank has confirmed the payment.' if done else 'The payment was not made.'}</p>{back}")
 
 
+def _line(row: Row) -> tuple:
+    """One payment, in the order of COLUMNS."""
+    asked_at = datetime.fromtimestamp(row["created"], UTC).strftime("%Y-%m-%d %H:%M:%S")
+    state = STATES[row["status"]] if row["attempts"] or row["status"] != "requires_payment_method" else "not tried yet"
+    if row["refunded"]:
+        state = "refunded" if row["refunded"] == row["captured"] else "refunded in part"
+    sums = (_money(row[name], row["currency"]) if row[name] else "–" for name in ("captured", "refunded"))
+    return (asked_at, row["order"] or "–", _money(row["amount"], row["currency"]), state, *sums, row["attempts"], row["id"])
+
+
 def _money(amount: int, currency: str) -> str:
-    """4900, 'EUR' -> 'EUR 49.00'."""
+    """4900, 'eur' -> 'EUR 49.00'."""
+    currency = currency.upper()
     return f"{currency} {Decimal(amount).scaleb(-stripe_decimals(currency)):,f}"
 
 
