@@ -29,18 +29,28 @@ from app.domain.drops import (
     UNITS_MAX,
     VARIANT_CHARACTERS_MAX,
     VARIANTS_MAX,
+    Door,
     Drop,
     DropPicture,
     Waitlist,
 )
 from app.domain.schedule import Gap, Moment, Repeated, moment_of, typed_in, zone_named
 from app.errors import BadInput
-from app.languages import _, count
+from app.languages import N_, _, count
 
 PLAN_CHARACTERS_MAX = 60_000  # of all that was typed together
 SLUG_CHARACTERS_MAX = 64
 STANDARD = "Standard"  # the variant of a drop that has only one and does not name it
+POSTPONE_SECONDS_MIN = 60  # before the opening: later than this a drop is paused instead
 EVERYWHERE, LISTED = "everywhere", "listed"
+
+TOO_MANY_DRAFTS = N_("There are too many drafts. Delete one that is not needed any more.")
+PICTURE_GONE = N_("One of the pictures is not there any more. Remove it and put it up again.")
+SOLD_MEANWHILE = N_("Not that many are unsold any more. Nothing was taken away.")
+DOOR_SHUT = N_("This drop has ended; there is nothing to postpone.")
+TOO_NEAR = N_("The door opens in less than a minute or is open already. Pause it instead.")
+NOT_LATER = N_("A drop can only be postponed: choose a later time than the one that was promised.")
+CLOSES_BEFORE = N_("The door closes after it opens.")
 
 _DURATION = re.compile(r"([0-9]{1,5})(?::([0-5][0-9]))?")
 _WHOLE = re.compile(r"[0-9]{1,9}|[0-9]{1,3}([ .,'\u2019\u202f\u00a0][0-9]{3}){1,2}")
@@ -128,6 +138,17 @@ def check_words_of(plan: Plan) -> Checked:
     _check_shipping(plan, found)
     check_pictures(plan.pictures, found)
     return found
+
+
+def refuse_postponing(drop: Drop, opens_at: datetime, closes_at: datetime | None, now: datetime) -> str:
+    """-> why this drop cannot open then instead; "": it can."""
+    if drop.door not in (Door.OPEN, Door.PAUSED):
+        return DOOR_SHUT
+    if (drop.opens_at - now).total_seconds() < POSTPONE_SECONDS_MIN:
+        return TOO_NEAR
+    if opens_at <= drop.opens_at:
+        return NOT_LATER
+    return CLOSES_BEFORE if closes_at is not None and closes_at <= opens_at else ""
 
 
 def slug_of(title: str) -> str:
@@ -254,7 +275,7 @@ def _check_times(plan: Plan, now: datetime, found: Checked) -> None:
         found.problems["opens"] = _("That is over. Choose a time to come.")
     closes_at = _moment("closes", plan.closes, plan, plan.closes_which, found) if plan.closes.strip() else None
     if opens_at and closes_at and closes_at <= opens_at:
-        found.problems["closes"] = _("The door closes after it opens.")
+        found.problems["closes"] = _(CLOSES_BEFORE)
     found.values |= {"opens_at": opens_at, "closes_at": closes_at, "time_zone": plan.time_zone}
 
 

@@ -147,6 +147,11 @@ class DropsPart(Pool):
             await ask.row("withdraw_adjustment", op_id)
             return False
 
+    async def adjustment(self, op_id: UUID) -> Adjustment | None:
+        """-> the wish under this id; None: never wished, or withdrawn."""
+        row = await self._row("adjustment", op_id)
+        return None if row is None else Adjustment(**row)
+
     async def unconfirmed_adjustments(self, drop_id: int | None = None) -> list[Adjustment]:
         """-> what the gate has not counted yet, oldest first; of one drop, or of all."""
         return [Adjustment(**row) for row in await self._rows("unconfirmed_adjustments", drop_id)]

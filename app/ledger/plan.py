@@ -14,7 +14,7 @@ from datetime import datetime
 import msgspec
 
 from app.domain.drops import Drop, DropPicture
-from app.domain.plan import Plan
+from app.domain.plan import POSTPONE_SECONDS_MIN, TOO_MANY_DRAFTS, Plan
 from app.errors import BadInput
 from app.ledger.audit import note_audit
 from app.ledger.drops import ID_MAX, NewDrop, check_new_drop, drop_from, hang, known_to_the_ledger, publish
@@ -22,7 +22,6 @@ from app.ledger.events import SELLER, note
 from app.ledger.pool import Pool
 
 DRAFTS_MAX = 200  # unpublished ones of a shop
-POSTPONE_SECONDS_MIN = 60  # before the opening: later than this it is paused instead
 PICTURES_A_DAY_MAX = 500  # of a shop
 
 
@@ -54,7 +53,7 @@ class PlanPart(Pool):
         """-> the new draft's id. BadInput when the shop has DRAFTS_MAX of them."""
         draft_id = await self._value("add_draft", shop_id, _json(plan), actor, DRAFTS_MAX)
         if draft_id is None:
-            raise BadInput("There are too many drafts. Delete one that is not needed any more.")
+            raise BadInput(TOO_MANY_DRAFTS)
         return draft_id
 
     async def draft(self, shop_id: int, draft_id: int) -> Draft | None:

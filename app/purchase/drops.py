@@ -34,12 +34,17 @@ class Office(Protocol):
 async def create_drop(office: Office, new: NewDrop) -> Drop:
     """Publish a drop and arm its gate -> the drop. BadInput names the field that is wrong."""
     drop = await office.ledger.create_drop(new)
+    await arm(office, drop)
+    return drop
+
+
+async def arm(office: Office, drop: Drop) -> None:
+    """The gate learns of a drop that was just published."""
     try:
         await reconcile(office.ledger, office.gate, office.feed, drop.id, office.settings.journal_entries_max)
     except GateUnreachable:
         log.warning("the reconciler will arm the gate", drop=drop.slug)
     await office.feed.publish("drop", drop=drop.id)
-    return drop
 
 
 async def change_door(
@@ -52,6 +57,12 @@ async def change_door(
         if drop.door is not door:
             raise BadInput(f"{slug} is {drop.door.value}; it cannot become {door.value}")
     drop = await _known(office.ledger, slug)
+    await tell_gate_of_door(office, drop)
+    return drop
+
+
+async def tell_gate_of_door(office: Office, drop: Drop) -> None:
+    """The gate's door and times become the ledger's."""
     try:
         await office.gate.set_door(
             drop.id,
@@ -60,9 +71,8 @@ async def change_door(
             to_ms(drop.closes_at) if drop.closes_at else None,
         )
     except GateUnreachable:
-        log.warning("the reconciler will move the gate's door", drop=slug)
+        log.warning("the reconciler will move the gate's door", drop=drop.slug)
     await office.feed.publish("drop", drop=drop.id)
-    return drop
 
 
 async def add_units(office: Office, slug: str, variant_name: str | None, units: int, op_id: UUID | None = None) -> Drop:

@@ -142,6 +142,7 @@ def create_app(parts: wiring.Web) -> Guard:
         asked_tokens=Signer(settings.secret, "asked", seconds_valid=account.CODE_SECONDS),
         seller_asked_tokens=Signer(settings.secret, "seller-asked", seconds_valid=account.CODE_SECONDS),
         code_key=derive(settings.secret, "code"),
+        second_factor_key=derive(settings.secret, "second-factor"),
         link_key=link_key(settings.secret),
     )
     memory = Memory(doors, counter, pages, demand)

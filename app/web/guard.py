@@ -17,7 +17,7 @@ import structlog
 from app import languages
 from app.first_step import first_step, rest_of
 from app.gate import ASK, Limiter
-from app.languages import _
+from app.languages import N_, _
 from app.settings import Settings
 from app.web.addresses import Addresses, is_loopback, limited_as
 from app.web.call import SCOPE_KEY, SELLER_PREFIX, Call
@@ -33,6 +33,7 @@ UPLOAD_PATH = "/seller/pictures"  # and with pictures, for those who are signed 
 UPLOAD_BYTES_MAX = 10 * 1024 * 1024 + 2 * SELLER_BYTES_MAX  # a picture, and the form that carries it
 UPLOAD_SECONDS_MAX = 120.0
 UPLOAD_RETRY_SECONDS = 3
+OTHER_PICTURES = N_("Other pictures are on their way. Send it again in a moment.")
 UPLOADS_AT_ONCE_MAX = 4  # that are being received by this process
 DRAIN_BYTES_MAX = 16 * 1024 * 1024  # an oversized body is read and dropped up to here, so that its sender can hear the 413
 PATH_CHARACTERS_MAX = 1024
@@ -66,7 +67,7 @@ class Guard:
         limiter: Limiter,
         may_upload: Callable[[bytes], bool] = lambda cookies: False,
     ):
-        """`limiter` counts the requests of an address. `may_upload`: whether these cookies are of somebody whose pictures are read."""
+        """`limiter` counts requests of an address. `may_upload`: whether a Cookie header is of somebody who sends pictures."""
         self.inner = inner
         self.sessions = sessions
         self.problems = problems
@@ -187,7 +188,7 @@ class Guard:
 
     async def read_upload(self, call: Call, receive: Callable) -> Problem | None:
         if self.uploads >= UPLOADS_AT_ONCE_MAX:
-            return Problem(503, "Other pictures are on their way. Send it again in a moment.", retry_after_seconds=UPLOAD_RETRY_SECONDS)
+            return Problem(503, OTHER_PICTURES, retry_after_seconds=UPLOAD_RETRY_SECONDS)
         self.uploads += 1
         try:
             return await self.read_body(call, receive, UPLOAD_BYTES_MAX, UPLOAD_SECONDS_MAX)

@@ -14,6 +14,8 @@ Everywhere (globals; also inside imported macros)
     day(moment) -> '30 Nov 2026'                       count(n) -> '18,904'; all of these in the language of the request
     country(code) -> 'Sweden'
     static(name) -> '/static/app.css?v=1a2b3c4d5e6f'   picture(drop, suffix) -> its address, or the srcset of one format
+    picture_by_hash(hash, suffix) -> the same of any picture, thumbnail(hash) -> its smallest width
+    markdown(text) -> HTML of a seller's description, safe to show; about(text) -> its beginning in plain words
     share_picture(drop) -> address of the picture beside a shared link, public_url -> 'https://shop.example' (for that alone)
     development -> bool                                now -> datetime, UTC
     _(text, **values) and ngettext(one, many, n): every sentence goes through them (app/languages.py)
@@ -38,7 +40,8 @@ farewell.html         holds, in_the_way: list of InTheWay(order_id, state, drop_
                       POST /account/delete (consent)
 orders.html           orders: list of OrderView
 sign_in.html          next str · email str · problem: str | None      POST /sign-in (email, next)
-sign_in_code.html     next str · email str · problem: str | None      POST /sign-in/code (code)
+sign_in_code.html     next str · email str · likelier: str | None (an address without the slip) · problem: str | None
+                      POST /sign-in/code (code), POST /sign-in (email, next)
 account.html          account: Account · orders: list of OrderView · addresses: list of KeptAddress · countries: dict code -> name
                       POST /sign-out, POST /sign-out/everywhere, POST /account/address/{id}/forget
 error.html            status int · title str · detail str
@@ -77,6 +80,7 @@ from app.domain.addresses import Address
 from app.domain.drops import Drop, Phase
 from app.ledger import KeptAddress
 from app.pictures import FALLBACK_WIDTH, WIDTHS
+from app.web.markdown import about, markdown
 from app.web.share_picture import address as share_address
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -281,12 +285,20 @@ def clock_time(moment: datetime) -> str:
 
 
 def picture(drop: Drop, suffix: str = "jpg") -> str:
-    """-> the address of the drop's picture as JPEG, or for another suffix the `srcset` of its widths; "" without a picture."""
-    if not drop.picture:
-        return ""
+    """-> the address of its first picture as JPEG, or for another suffix the `srcset` of its widths; "" without a picture."""
+    return picture_of(drop.picture, suffix) if drop.picture else ""
+
+
+def picture_of(hash: str, suffix: str = "jpg") -> str:
+    """-> the same of any picture."""
     if suffix == "jpg":
-        return f"/pictures/{drop.picture}/{FALLBACK_WIDTH}.jpg"
-    return ", ".join(f"/pictures/{drop.picture}/{width}.{suffix} {width}w" for width in WIDTHS)
+        return f"/pictures/{hash}/{FALLBACK_WIDTH}.jpg"
+    return ", ".join(f"/pictures/{hash}/{width}.{suffix} {width}w" for width in WIDTHS)
+
+
+def thumbnail(hash: str) -> str:
+    """-> the address of a picture in its smallest width."""
+    return f"/pictures/{hash}/{WIDTHS[0]}.webp"
 
 
 @functools.cache
@@ -324,6 +336,10 @@ class Renderer:
             country=country,
             static=static,
             picture=picture,
+            picture_by_hash=picture_of,
+            thumbnail=thumbnail,
+            markdown=markdown,
+            about=about,
             share_picture=share_address,
             public_url=public_url,
             development=development,
