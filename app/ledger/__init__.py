@@ -19,7 +19,7 @@ from app.ledger.recording import Recorded
 from app.ledger.refunds import DueRefund, RefundRow
 from app.ledger.report import Account, OrdersLike, ParcelsLike, PlacesLike, RefundsLike
 from app.ledger.returns import DueGiveBack, Ended
-from app.ledger.sellers import DropCounts, Seller, Workplace
+from app.ledger.sellers import Changed, DropCounts, Invited, Seller, SellerSession, Staff, Workplace
 from app.ledger.watch import Charge, Happening, Sales, VariantUnits, WatchedMoney
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "AuditEntry",
     "BadEntry",
     "CancelledHold",
+    "Changed",
     "Cancelling",
     "Charge",
     "Claimed",
@@ -48,6 +49,7 @@ __all__ = [
     "Happening",
     "History",
     "InTheWay",
+    "Invited",
     "Joined",
     "KeptAddress",
     "Ledger",
@@ -71,7 +73,9 @@ __all__ = [
     "RefundsLike",
     "Sales",
     "Seller",
+    "SellerSession",
     "Shopper",
+    "Staff",
     "StoredMessage",
     "Stretch",
     "Submitted",

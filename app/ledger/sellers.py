@@ -6,13 +6,17 @@ taking somebody off the staff ends what they can do at the next reading. A shop 
 do so hold the shop's row and count.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from app.domain.drops import Drop
 from app.domain.roles import RIGHTS, Right, Role
+from app.ledger.audit import note_audit
 from app.ledger.drops import DROPS_MAX, ID_MAX, drop_from
+from app.ledger.messages import Message, put
 from app.ledger.pool import Pool
 
 SESSION_SECONDS = 12 * 3600  # of a seller
@@ -21,6 +25,28 @@ SEEN_SECONDS = 60  # how exactly a session's last use is known
 BROWSER_CHARACTERS_MAX = 200
 SESSIONS_SHOWN_MAX = 50
 STAFF_MAX = 200  # of one shop
+INVITES_PER_HOUR_MAX = 20  # of one shop: each is a mail to somebody who may not expect it
+SECOND_FACTOR_TRIES_MAX = 5  # wrong codes of one person in SECOND_FACTOR_TRIES_SECONDS, whatever the session
+SECOND_FACTOR_TRIES_SECONDS = 15 * 60
+INVITED = "staff invited"
+
+
+class Invited(StrEnum):
+    """What became of an invitation."""
+
+    INVITED = "invited"
+    ALREADY = "already"  # works here
+    TOO_MANY = "too_many"
+    TOO_OFTEN = "too_often"
+
+
+class Changed(StrEnum):
+    """What became of a change to the staff."""
+
+    CHANGED = "changed"
+    GONE = "gone"  # not there, or another shop's
+    STALE = "stale"  # somebody else changed it meanwhile
+    LAST_OWNER = "last_owner"  # the shop would have no owner who ever signed in
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +80,39 @@ class Workplace:
     shop_id: int
     shop_name: str
     role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Staff:
+    """Somebody who works for a shop, as its owner sees them."""
+
+    id: int
+    email: str  # normalised
+    email_written: str
+    role: Role
+    invited_by: str | None  # None: the shop's first owner
+    invited_at: datetime
+    joined_at: datetime | None  # None: never signed in yet
+    second_factor: bool
+    seen_at: datetime | None  # at this shop
+
+
+@dataclass(frozen=True, slots=True)
+class SellerSession:
+    """An open session, as its owner sees it."""
+
+    id: UUID
+    shop_name: str
+    browser: str
+    started_at: datetime
+    seen_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactor:
+    nonce: bytes  # what its secret is made of
+    confirmed: bool  # in use, not just being set up
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +160,9 @@ class SellersPart(Pool):
         """End every session of this person but this one -> those that ended."""
         return [row["id"] for row in await self._rows("end_other_seller_sessions", session_id, email_norm)]
 
-    async def switch_shop(self, session_id: UUID, shop_id: int) -> bool:
-        """Look at another shop -> False: its owner does not work there."""
-        return 0 < shop_id <= ID_MAX and await self._count("switch_shop", session_id, shop_id) == 1
+    async def switch_shop(self, session_id: UUID, shop_id: int, fresh_id: UUID) -> bool:
+        """Look at another shop; the session lives on as `fresh_id` -> False: its owner does not work there."""
+        return 0 < shop_id <= ID_MAX and await self._count("switch_shop", session_id, shop_id, fresh_id) == 1
 
     # drops
 
@@ -118,3 +177,118 @@ class SellersPart(Pool):
     async def seller_counts(self, shop_id: int) -> dict[int, DropCounts]:
         """-> drop id -> units on their way and paid, for every drop of this shop."""
         return {row["drop_id"]: DropCounts(row["held"], row["paid"]) for row in await self._rows("seller_counts", shop_id)}
+
+    # staff
+
+    async def staff(self, shop_id: int) -> list[Staff]:
+        """-> everybody who works for this shop, owners first."""
+        return [Staff(**{**row, "role": Role(row["role"])}) for row in await self._rows("staff", shop_id, STAFF_MAX)]
+
+    async def staff_member(self, shop_id: int, seller_id: int) -> Staff | None:
+        row = await self._row("staff_member", shop_id, seller_id) if 0 < seller_id <= ID_MAX else None
+        return None if row is None else Staff(**{**row, "role": Role(row["role"])})
+
+    async def invite(self, shop_id: int, email_norm: str, email_written: str, role: Role, actor: str, message: Message) -> Invited:
+        """Put somebody on the staff and tell them by mail; `message.subject_id` is filled here."""
+        async with self._transaction() as ask:
+            await ask.value("lock_shop", shop_id)
+            if await ask.value("staff_size", shop_id) >= STAFF_MAX:
+                return Invited.TOO_MANY
+            if await ask.value("invited_lately", shop_id) >= INVITES_PER_HOUR_MAX:
+                return Invited.TOO_OFTEN
+            seller_id = await ask.value("invite", shop_id, email_norm, email_written, role.value, actor)
+            if seller_id is None:
+                return Invited.ALREADY
+            await put(ask, replace(message, subject_id=str(seller_id)))
+            await note_audit(ask, shop_id, actor, INVITED, email_written, None, {"role": role.value})
+            return Invited.INVITED
+
+    async def change_role(self, shop_id: int, seller_id: int, was: Role, role: Role, actor: str) -> Changed:
+        """Give somebody another role, if they still have the one that the actor saw."""
+        async with self._transaction() as ask:
+            await ask.value("lock_shop", shop_id)
+            row = await ask.row("staff_member", shop_id, seller_id)
+            if row is None:
+                return Changed.GONE
+            if row["role"] != was.value:
+                return Changed.STALE
+            if was is Role.OWNER and role is not Role.OWNER and not await ask.value("other_owners", shop_id, seller_id):
+                return Changed.LAST_OWNER
+            await ask.count("change_role", shop_id, seller_id, was.value, role.value)
+            await note_audit(ask, shop_id, actor, "role changed", row["email_written"], {"role": was.value}, {"role": role.value})
+            return Changed.CHANGED
+
+    async def remove_staff(self, shop_id: int, seller_id: int, actor: str) -> Changed:
+        """Take somebody off the staff: their sessions at this shop end with it."""
+        async with self._transaction() as ask:
+            await ask.value("lock_shop", shop_id)
+            row = await ask.row("staff_member", shop_id, seller_id)
+            if row is None:
+                return Changed.GONE
+            if row["role"] == Role.OWNER.value and not await ask.value("other_owners", shop_id, seller_id):
+                return Changed.LAST_OWNER
+            await ask.count("remove_staff", shop_id, seller_id)
+            await note_audit(ask, shop_id, actor, "staff removed", row["email_written"], {"role": row["role"]}, None)
+            return Changed.CHANGED
+
+    # second factor
+
+    async def begin_second_factor(self, email_norm: str, nonce: bytes) -> bytes | None:
+        """-> the nonce of the second factor being set up, `nonce` itself when it begins now; None: one is in use already."""
+        return await self._value("begin_second_factor", email_norm, nonce)
+
+    async def try_second_factor(self, email_norm: str) -> SecondFactor | None:
+        """Count a try -> what a code is held against; None: too many wrong ones of late, or none is set up or begun."""
+        row = await self._row("try_second_factor", email_norm, SECOND_FACTOR_TRIES_MAX, SECOND_FACTOR_TRIES_SECONDS)
+        return None if row is None else SecondFactor(row["nonce"], row["confirmed"])
+
+    async def prove(self, seller: Seller, step: int, fresh_id: UUID, recovery_hashes: Sequence[bytes]) -> bool:
+        """A right code of this step -> the session lives on as `fresh_id`; False: that step, or a later one, was used before.
+
+        The first one ever puts the second factor into use, with these recovery codes.
+        """
+        async with self._transaction() as ask:
+            if not await ask.count("use_step", seller.email, step):
+                return False
+            if await ask.count("confirm_second_factor", seller.email):
+                await ask.count("put_recovery_codes", seller.email, list(recovery_hashes))
+                await note_audit(ask, seller.shop_id, seller.actor, "second factor set up", seller.email)
+            return await ask.count("prove_session", seller.session_id, seller.email, fresh_id) == 1
+
+    async def prove_by_recovery(self, seller: Seller, code_hash: bytes, fresh_id: UUID) -> bool:
+        """A recovery code instead -> the session lives on as `fresh_id`; False: it is none of theirs, or was used."""
+        async with self._transaction() as ask:
+            if not await ask.count("use_recovery_code", seller.email, code_hash):
+                return False
+            await ask.count("forgive_tries", seller.email)
+            left = await ask.value("recovery_codes_left", seller.email)
+            await note_audit(
+                ask, seller.shop_id, seller.actor, "recovery code used", seller.email, {"left": left + 1}, {"left": left}
+            )
+            return await ask.count("prove_session", seller.session_id, seller.email, fresh_id) == 1
+
+    async def recovery_codes_left(self, email_norm: str) -> int:
+        return await self._value("recovery_codes_left", email_norm)
+
+    async def renew_recovery_codes(self, seller: Seller, hashes: Sequence[bytes]) -> None:
+        """Every earlier recovery code is void."""
+        async with self._transaction() as ask:
+            await ask.count("forget_recovery_codes", seller.email)
+            await ask.count("put_recovery_codes", seller.email, list(hashes))
+            await note_audit(ask, seller.shop_id, seller.actor, "recovery codes renewed", seller.email)
+
+    async def remove_second_factor(self, email_norm: str) -> bool:
+        """Its owner begins anew: nothing counts as shown any more -> False: there was none."""
+        async with self._transaction() as ask:
+            if not await ask.count("remove_second_factor", email_norm):
+                return False
+            await ask.count("nothing_proven", email_norm)
+            for workplace in await ask.rows("workplaces", email_norm):
+                await note_audit(ask, workplace["shop_id"], email_norm, "second factor removed", email_norm)
+            return True
+
+    # sessions, as their owner sees them
+
+    async def seller_sessions(self, email_norm: str) -> list[SellerSession]:
+        """-> the open sessions of this person, the last one used first."""
+        return [SellerSession(**row) for row in await self._rows("seller_sessions", email_norm, SESSIONS_SHOWN_MAX)]

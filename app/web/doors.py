@@ -72,6 +72,7 @@ class Doors:
     asked_tokens: Signer  # [code id, email as written, next]: held by the browser that asked for a sign-in code
     seller_asked_tokens: Signer  # the same, of the dashboard
     code_key: bytes
+    second_factor_key: bytes  # sellers' second factors are made of it
     link_key: bytes
 
     def link_of(self, order_id: UUID) -> str:

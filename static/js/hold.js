@@ -15,6 +15,7 @@ const buttonOf = (event) => event.target.closest?.("[data-hold-button]:not([aria
 
 function begin(button, key = null) {
   if (held) return;
+  forget(button.form);
   button.dataset.holding = "";
   held = { button, key, timer: setTimeout(() => finish(button), HOLD_MS) };
 }
@@ -23,12 +24,12 @@ function finish(button) {
   release();
   const sure = Object.assign(document.createElement("input"), { type: "hidden", name: "sure", value: "yes" });
   button.form.append(sure);
-  button.dataset.sent = "";
   button.form.requestSubmit(button);
-  setTimeout(() => {
-    sure.remove(); /* the next press asks again */
-    delete button.dataset.sent;
-  });
+}
+
+/* The next press asks again. */
+function forget(form) {
+  form.querySelectorAll("input[name=sure]").forEach((sure) => sure.remove());
 }
 
 function release() {
@@ -77,5 +78,7 @@ document.addEventListener("visibilitychange", letGo);
 /* A pointer's own click comes after its press and says nothing new; one without a press is somebody who cannot hold. */
 document.addEventListener("click", (event) => {
   const button = buttonOf(event);
-  if (button && event.detail > 0) event.preventDefault();
+  if (!button) return;
+  if (event.detail > 0) event.preventDefault();
+  else forget(button.form);
 });

@@ -2,8 +2,9 @@
 
 Guarantees: every route below /seller names the one right it needs (`right=Right.SELL` on its handler) or says `public=True`;
 without either the process does not start. In this order: no session, to the sign-in; a role without the right, 403, before anything
-is looked up, so that it cannot tell what exists; a right that needs the second factor (or a handler that says `fresh=True`), to where it is shown, unless
-it was within FRESH_SECONDS. What then is not of the seller's own shop is answered as not there, by the queries themselves.
+is looked up, so that it cannot tell what exists; a right that needs the second factor (or a handler that says `fresh=True`), to
+where it is shown, unless it was within FRESH_SECONDS. What then is not of the seller's own shop is answered as not there, by the
+queries themselves.
 """
 
 from collections.abc import Awaitable, Callable

@@ -20,6 +20,7 @@ from app.web.account import CODE_CHARACTERS_MAX, CODE_DIGITS, CODE_SECONDS, NEXT
 from app.web.call import Call, cookie_named
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect
 from app.web.seller.access import PREFIX, ThisSeller, seller_path
+from app.web.seller.browsers import named
 
 SIGN_IN = f"{PREFIX}/sign-in"
 SIGN_IN_CODE = f"{PREFIX}/sign-in/code"
@@ -79,6 +80,8 @@ async def try_code(call: ThisCall, doors: TheseDoors, request: Request) -> Respo
     browser = request.headers.get("user-agent", "")
     if found is None or not await doors.office.ledger.open_seller_session(session_id, found[0], browser):
         return code_page(call, doors, email=address, target=target, problem=refusal(call, WRONG))
+    seller = await doors.office.ledger.seller_of_session(session_id)
+    await doors.office.ledger.audit(seller.shop_id, seller.actor, "signed in", seller.email, None, {"browser": named(browser)})
     cookies = [doors.sellers.fresh_cookie(session_id), doors.sellers.cookie(doors.sellers.asked_name, "", 0)]
     if call.wants_json:
         response = document({"signed_in": True, "next": target})
@@ -90,6 +93,7 @@ async def try_code(call: ThisCall, doors: TheseDoors, request: Request) -> Respo
 @post("/sign-out", status_code=200, right=Right.VIEW)
 async def sign_out(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
     await doors.office.ledger.end_seller_session(seller.session_id, seller.email)
+    await doors.office.ledger.audit(seller.shop_id, seller.actor, "signed out", seller.email)
     await doors.sellers.changed()
     return redirect(call, SIGN_IN, cookies=[doors.sellers.no_cookie()])
 

@@ -4,13 +4,20 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 
 from app.web.doors import Doors
-from app.web.seller import overview, people, watch
+from app.web.seller import attention, audit, exports, orders, overview, people, second_factor, staff, watch, you
 from app.web.seller.access import PREFIX, check_rights, guard_of, seller_of
 
 ROOMS = (
     overview,
     people,
+    second_factor,
+    you,
+    staff,
+    audit,
     watch,
+    orders,
+    attention,
+    exports,
 )
 
 

@@ -16,9 +16,16 @@ class Place:
     url: str
     right: Right
     within: tuple[str, ...] = ()  # addresses that begin like this belong to it too
+    counted: str = ""  # the address of a number that stands beside its name, nothing when there is none
 
 
-PLACES = (Place(N_("Drops"), "/seller", Right.VIEW, ("/seller/drops",)),)
+PLACES = (
+    Place(N_("Drops"), "/seller", Right.VIEW, ("/seller/drops",)),
+    Place(N_("Orders"), "/seller/orders", Right.ORDERS),
+    Place(N_("Attention"), "/seller/attention", Right.ORDERS, counted="/seller/attention/count"),
+    Place(N_("Staff"), "/seller/staff", Right.STAFF),
+    Place(N_("Audit log"), "/seller/audit", Right.SHOP),
+)
 
 
 def places_for(seller: Seller, path: str) -> list[tuple[Place, bool]]:

@@ -7,7 +7,7 @@ parameter adds a line.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -44,7 +44,22 @@ async def drop_id(belongings: Belongings) -> int:
     return (await belongings.drop()).id
 
 
-EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {"drop_id": drop_id}
+async def order(belongings: Belongings) -> UUID:
+    """-> a paid order."""
+    order_id = await belongings.shop.holds(await belongings.drop(), await belongings.shop.shopper())
+    await belongings.shop.pays(order_id)
+    return order_id
+
+
+async def mail_id(belongings: Belongings) -> int:
+    """-> the confirmation of that order."""
+    [mail] = await belongings.shop.rows(
+        "SELECT id FROM messages WHERE order_id = $1 AND kind = 'confirmation'", await belongings.of("order")
+    )
+    return mail["id"]
+
+
+EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {"drop_id": drop_id, "order": order, "mail_id": mail_id}
 
 
 @pytest.fixture
@@ -68,7 +83,7 @@ async def signs_in(
     )
     session_id = uuid4()
     assert await shop.ledger.open_seller_session(session_id, email, "tests")
-    await shop.ledger.switch_shop(session_id, shop_id or shop.shop_id)
+    await shop.rows("UPDATE seller_sessions SET shop_id = $2 WHERE id = $1", session_id, shop_id or shop.shop_id)
     if proven:
         await shop.rows(
             "INSERT INTO second_factors (email, nonce, confirmed_at) VALUES ($1, $2, now()) ON CONFLICT (email) DO NOTHING",
