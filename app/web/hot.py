@@ -78,7 +78,10 @@ class Hot:
             return
         slug, _, verb = path[len(PREFIX) :].partition("/") if (path := scope["path"]).startswith(PREFIX) else ("", "", "")
         if scope["type"] == "websocket":
-            await self.live(scope, receive, send, slug, verb)
+            if slug:
+                await self.live(scope, receive, send, slug, verb)
+            else:
+                await self.inner(scope, receive, send)
         elif verb == "buy":
             await self.answer(scope, send, self.buy, slug, "POST")
         elif verb == "stock":

@@ -1,8 +1,8 @@
 """Race control: a drop while it happens, and the four things its seller can do about it.
 
 Guarantees: everything here is read on the office's own pools (R13), once a second per drop and process however many watch; a page
-and a socket show the same reading. A socket needs an Origin of ours and a session with the right; it is closed within
-SELLER_SECONDS_MAX of losing it. What the seller does is done in ledger and gate, told to every process at once, and audited with
+and a socket show the same reading. A socket needs an Origin of ours and a session with the right; it is closed within the
+SELLER_SECONDS_MAX of sessions.py once that is lost. What the seller does is done in ledger and gate, told to every process at once, and audited with
 what was before and after; doing it again changes nothing.
 
 Without a socket the page asks every few seconds, without JavaScript it loads itself again. The gate gone: the ledger's numbers
@@ -28,11 +28,12 @@ from app.live import RoomFull
 from app.purchase.drops import add_units, change_door
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect
-from app.web.seller.access import SELLER_SECONDS_MAX, ThisSeller
+from app.web.seller.access import ThisSeller
 from app.web.seller.confirm import ask_first, is_sure
 from app.web.seller.watch_view import document_of
 
 SEND_SECONDS_MAX = 5.0
+CLOSE_SECONDS_MAX = 0.5
 UNITS_CHARACTERS_MAX = 8
 OP_CHARACTERS_MAX = 64
 CLOSE_POLICY, CLOSE_TRY_LATER = 1008, 1013
@@ -59,7 +60,7 @@ async def follow_live(socket: WebSocket, drop_id: FromPath[int], call: ThisCall,
             await socket.accept()
             await until_first(push(socket, watcher.next), until_gone(socket), doors.sellers.until_lost(seller, Right.VIEW))
             with suppress(Exception):  # it may be gone already
-                async with asyncio.timeout(SELLER_SECONDS_MAX):
+                async with asyncio.timeout(CLOSE_SECONDS_MAX):
                     await socket.close(code=CLOSE_POLICY)
     except RoomFull:
         await socket.close(code=CLOSE_TRY_LATER)

@@ -1,0 +1,218 @@
+"""Race control behind its doors: who sees it, what it says, what it does, and that everybody is told at once."""
+
+import asyncio
+import contextlib
+from uuid import uuid4
+
+import pytest
+
+from app.domain.drops import Door
+from app.errors import GateUnreachable
+from tests.web.conftest import FORM, JSON, PARTIAL
+
+SECONDS_MAX = 20
+SURE = {"sure": "yes"}
+
+
+async def sees(client, drop) -> dict:
+    """-> what race control says, as a program reads it."""
+    answer = await client.get(f"/seller/drops/{drop.id}/live", headers=JSON)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def audited(shop) -> list[tuple]:
+    rows = await shop.rows("SELECT actor, action, subject, before::text, after::text FROM audit ORDER BY id")
+    return [tuple(row) for row in rows]
+
+
+async def test_the_numbers_are_those_of_gate_and_ledger(shop, viewer):
+    drop = await shop.opens(variants=(("Black", 3), ("White", 2)))
+    buyer, other = await shop.shopper(), await shop.shopper()
+    order_id = await shop.holds(drop, buyer, variant="Black")
+    await shop.holds(drop, other, variant="White")
+    submitted = await shop.till.submit(order_id, buyer.shopper_id, "pm_card_visa")
+    await shop.till.charge(order_id, submitted.n)
+    seen = await sees(viewer, drop)
+    assert (seen["total"], seen["left"], seen["checkouts"], seen["paid"], seen["waiting"]) == (5, 3, 1, 1, 0)
+    assert [(one["name"], one["left"], one["held"], one["paid"]) for one in seen["variants"]] == [
+        ("Black", 2, 0, 1),
+        ("White", 1, 1, 0),
+    ]
+    assert (seen["revenue_minor"], seen["currency"], seen["phase"], seen["door"]) == (4900, "EUR", "open", "open")
+    assert (seen["balanced"], seen["findings"], seen["journal"]) == (True, [], 0)
+    assert [one["kind"] for one in seen["happened"]][:2] == ["paid", "held"]
+    assert seen["provider"]["taken"] == 1
+    assert seen["queues"] is not None
+
+
+async def test_the_page_and_the_fragment_say_the_same(shop, manager):
+    drop = await shop.opens(units=3)
+    page = await manager.get(f"/seller/drops/{drop.id}/live")
+    fragment = await manager.get(f"/seller/drops/{drop.id}/live", headers=PARTIAL)
+    for text in (page.text, fragment.text):
+        assert 'data-left="3"' in text
+        assert 'role="img"' in text
+    assert "<html" in page.text
+    assert "<html" not in fragment.text
+    assert "Night &lt;lamp&gt;" in page.text
+    assert '<meta http-equiv="refresh"' in page.text  # without JavaScript it loads itself again
+
+
+async def test_only_who_may_sell_sees_what_can_be_done(shop, manager, viewer):
+    drop = await shop.opens()
+    assert "/live/pause" in (await manager.get(f"/seller/drops/{drop.id}/live")).text
+    assert "/live/pause" not in (await viewer.get(f"/seller/drops/{drop.id}/live")).text
+
+
+# doing
+
+
+async def test_pause_is_told_to_every_process_and_shoppers_are_refused_from_then_on(shop, manager):
+    drop = await shop.opens(units=3)
+    heard = asyncio.Queue()
+    ear = asyncio.create_task(shop.feed.subscribe(heard.put_nowait))
+    async with asyncio.timeout(SECONDS_MAX):
+        assert (await heard.get())["kind"] == "gap"
+        answer = await manager.post(f"/seller/drops/{drop.id}/live/pause", data=SURE, headers=FORM)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/seller/drops/{drop.id}/live?said=pause")
+        while (await heard.get()) != {"kind": "drop", "drop": drop.id}:
+            pass
+    ear.cancel()
+    await shop.app_hears(drop)
+    assert (await shop.browser().get(f"/drops/{drop.slug}/stock", headers=JSON)).json()["phase"] == "paused"
+    refused = await (await shop.shopper()).post(f"/drops/{drop.slug}/buy", json={}, headers=JSON)
+    assert refused.json()["verdict"] == "paused"
+    seen = await sees(manager, drop)
+    assert (seen["phase"], seen["door"]) == ("paused", "paused")
+    assert await audited(shop) == [("manager@example.org", "paused", drop.slug, '{"door": "open"}', '{"door": "paused"}')]
+    assert "Paused. Every page says so." in (await manager.get(answer.headers["location"])).text
+
+
+async def test_resume_opens_again_and_doing_it_twice_is_one_change(shop, manager):
+    drop = await shop.opens(units=3)
+    for verb in ("pause", "resume", "resume"):
+        answer = await manager.post(f"/seller/drops/{drop.id}/live/{verb}", json={}, headers=JSON)
+        assert answer.status_code == 200, answer.text
+    assert answer.json()["door"] == "open"
+    assert [row[1] for row in await audited(shop)] == ["paused", "resumed"]
+
+
+async def test_an_ended_drop_stays_ended_and_says_so(shop, manager):
+    drop = await shop.opens(units=3)
+    assert (await manager.post(f"/seller/drops/{drop.id}/live/end", json={}, headers=JSON)).json()["door"] == "over"
+    refused = await manager.post(f"/seller/drops/{drop.id}/live/resume", json={}, headers=JSON)
+    assert refused.status_code == 422
+    assert "has ended" in refused.json()["detail"]
+    assert (await shop.ledger.drop_by_id(drop.id)).door is Door.CLOSED
+    page = (await manager.get(f"/seller/drops/{drop.id}/live")).text
+    assert "This drop is over." in page
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "end"])
+async def test_who_did_not_hold_the_button_is_asked_and_nothing_happens_before_the_answer(shop, manager, verb):
+    drop = await shop.opens(units=3)
+    if verb == "resume":
+        await manager.post(f"/seller/drops/{drop.id}/live/pause", data=SURE, headers=FORM)
+    before = (await shop.ledger.drop_by_id(drop.id)).door
+    asked = await manager.post(f"/seller/drops/{drop.id}/live/{verb}", data={}, headers=FORM)
+    assert asked.status_code == 200
+    assert f'action="/seller/drops/{drop.id}/live/{verb}"' in asked.text
+    assert 'name="sure" value="yes"' in asked.text
+    assert (await shop.ledger.drop_by_id(drop.id)).door is before
+    await manager.post(f"/seller/drops/{drop.id}/live/{verb}", data=SURE, headers=FORM)
+    assert (await shop.ledger.drop_by_id(drop.id)).door is not before
+
+
+async def test_units_added_are_on_sale_at_once_and_a_repeat_adds_none(shop, manager):
+    drop = await shop.opens(variants=(("Black", 3), ("White", 2)))
+    form = {"variant": "White", "direction": "more", "units": "4", "op": str(uuid4()), **SURE}
+    for _ in range(2):
+        answer = await manager.post(f"/seller/drops/{drop.id}/live/units", data=form, headers=FORM)
+        assert answer.status_code == 303, answer.text
+    seen = await sees(manager, drop)
+    assert [(one["name"], one["total"], one["left"]) for one in seen["variants"]] == [("Black", 3, 3), ("White", 6, 6)]
+    assert seen["balanced"] is True
+    [first, *_] = await audited(shop)
+    assert first[:2] == ("manager@example.org", "units added")
+    assert '"units": 4' in first[4]
+
+
+async def test_only_unsold_units_can_be_taken_away(shop, manager):
+    drop = await shop.opens(units=3)
+    await shop.holds(drop, await shop.shopper())
+    too_many = await manager.post(f"/seller/drops/{drop.id}/live/units", json={"units": -3}, headers=JSON)
+    assert too_many.status_code == 422
+    taken = await manager.post(f"/seller/drops/{drop.id}/live/units", json={"units": -2}, headers=JSON)
+    assert (taken.json()["total"], taken.json()["left"], taken.json()["checkouts"]) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {},
+        {"units": 0},
+        {"units": "many"},
+        {"units": True},
+        {"units": 1.5},
+        {"units": "1000000000"},
+        {"units": 1, "variant": "Plaid"},
+        {"units": 1, "variant": ["White"]},
+        {"units": 1, "op": "not a uuid"},
+        {"units": 1, "op": 7},
+    ],
+)
+async def test_odd_wishes_for_units_are_refused_with_a_sentence_and_change_nothing(shop, manager, wish):
+    drop = await shop.opens(units=3)
+    answer = await manager.post(f"/seller/drops/{drop.id}/live/units", json=wish, headers=JSON)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["detail"]
+    assert (await shop.ledger.drop_by_id(drop.id)).units_total == 3
+    assert await audited(shop) == []
+
+
+async def test_another_shops_drop_is_not_there(shop, stranger):
+    drop = await shop.opens(units=3)
+    assert (await stranger.get(f"/seller/drops/{drop.id}/live", headers=JSON)).status_code == 404
+    assert (await stranger.get("/seller/drops/2147483647/live", headers=JSON)).status_code == 404
+    for verb in ("pause", "end", "units"):
+        answer = await stranger.post(f"/seller/drops/{drop.id}/live/{verb}", json={"units": 1}, headers=JSON)
+        assert answer.status_code == 404
+    assert (await shop.ledger.drop_by_id(drop.id)).door is Door.OPEN
+
+
+# the crowd counted
+
+
+async def test_every_press_of_buy_is_counted_by_its_verdict_and_shown(shop, viewer):
+    drop = await shop.opens(units=1)
+    for _ in range(3):
+        await (await shop.shopper()).post(f"/drops/{drop.slug}/buy", json={}, headers=JSON)
+    demand = shop.app.inner.demand
+    assert await demand.hand_in()
+    totals = await shop.ledger.demand_totals(drop.id)
+    assert totals.by_verdict == {"reserved": 1, "all_held": 2}
+
+
+async def test_a_gate_that_is_gone_leaves_the_ledgers_numbers_and_says_so(shop, viewer):
+    drop = await shop.opens(units=3)
+    await shop.holds(drop, await shop.shopper())
+    with gate_gone(shop):
+        page = await viewer.get(f"/seller/drops/{drop.id}/live", headers=PARTIAL)
+        seen = await sees(viewer, drop)
+    assert "The gate is out of reach" in page.text
+    assert (seen["left"], seen["checkouts"], seen["journal"], seen["balanced"]) == (2, 1, None, None)
+
+
+@contextlib.contextmanager
+def gate_gone(shop):
+    """Every reading of the gate fails from here on."""
+
+    async def refuse(*_, **__):
+        raise GateUnreachable("gone")
+
+    peek, shop.gate.peek = shop.gate.peek, refuse
+    try:
+        yield
+    finally:
+        shop.gate.peek = peek
