@@ -5,6 +5,7 @@ finds the row. A job's key carries the attempt and the re-enqueue number, so tha
 """
 
 import asyncio
+import contextlib
 from uuid import UUID
 
 import redis.asyncio
@@ -12,6 +13,7 @@ import structlog
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+from saq.job import Job, Status
 from saq.queue.redis import RedisQueue
 
 PAYMENT, EXPIRY, MESSAGES, FULFILMENT = "payment", "expiry", "messages", "fulfilment"
@@ -23,7 +25,47 @@ log = structlog.get_logger("jobs")
 
 
 class PatientQueue(RedisQueue):
-    """A saq queue whose worker waits while Redis is gone instead of spinning."""
+    """A saq queue whose worker waits while Redis is gone instead of spinning, and that gives no job up which is being taken."""
+
+    _taken_before: frozenset[bytes] = frozenset()
+
+    async def sweep(self, lock: int = 60, abort: float = 5.0) -> list[str]:
+        """Give up the jobs of dead workers, at most once in `lock` seconds over all processes -> their ids.
+
+        A worker takes a job off the list first and marks it active a moment later. saq's own sweep gives up what it meets in that
+        moment, and so kills a charge that has just begun, which then counts as unknown until its claim is dead. Here such a job is
+        left alone until the same sweeper meets it so a second time.
+        """
+        if not await self.redis.set(self._sweep, 1, ex=lock, nx=True):
+            return []
+        active = await self.redis.lrange(self._active, 0, -1)
+        jobs = dict(zip(active, map(self.deserialize, await self.redis.mget(active)), strict=True)) if active else {}
+        taken = {job_id for job_id, job in jobs.items() if job and job.status is Status.QUEUED}
+        self._taken_before, met_before = frozenset(taken), self._taken_before
+        swept = []
+        for job_id, job in jobs.items():
+            if job is None:
+                await self._forget(job_id)
+            elif job.stuck or job_id in taken & met_before:
+                await self._give_up(job, abort)
+            else:
+                continue
+            swept.append(job_id.decode())
+        return swept
+
+    async def _forget(self, job_id: bytes) -> None:
+        async with self.redis.pipeline(transaction=True) as pipe:
+            await pipe.lrem(self._active, 0, job_id).zrem(self._incomplete, job_id).execute()
+
+    async def _give_up(self, job: Job, seconds: float) -> None:
+        """Tell its worker to stop, should it live, and wait `seconds`; then the job is over, or queued again if it never began."""
+        await self.abort(job, error=self.swept_error_message)
+        with contextlib.suppress(TimeoutError):
+            await job.refresh(seconds)
+        if job.retryable:
+            await self.retry(job, error=self.swept_error_message)
+        else:
+            await self.finish(job, Status.ABORTED, error=self.swept_error_message)
 
     async def dequeue(self, timeout: float = 0.0, poll_interval: float = 0.0):  # noqa: ASYNC109 (saq's own name)
         try:

@@ -31,6 +31,11 @@ class Door(StrEnum):
     CANCELLED = "cancelled"
     NOT_READY = "not_ready"  # gate only: shut while it is being mended
 
+    @property
+    def at_gate(self) -> "Door":
+        """-> the same door in the gate's words: it knows no cancelled drop, to it that is a closed one."""
+        return Door.CLOSED if self is Door.CANCELLED else self
+
 
 class Waitlist(StrEnum):
     """What happens when a unit comes back while people wait."""

@@ -66,7 +66,7 @@ async def tell_gate_of_door(office: Office, drop: Drop) -> None:
     try:
         await office.gate.set_door(
             drop.id,
-            Door.CLOSED if drop.door is Door.CANCELLED else drop.door,
+            drop.door.at_gate,
             to_ms(drop.opens_at),
             to_ms(drop.closes_at) if drop.closes_at else None,
         )

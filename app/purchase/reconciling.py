@@ -59,9 +59,8 @@ async def reconcile(ledger: Ledger, gate: Gate, feed: Feed, drop_id: int, journa
 
 def to_gate_image(image: LedgerImage, journal_entries_max: int) -> Image:
     """What the ledger says, in the gate's words."""
-    door = Door.CLOSED if image.door is Door.CANCELLED else image.door
     return Image(
-        door=door,
+        door=image.door.at_gate,
         opens_ms=to_ms(image.opens_at),
         closes_ms=to_ms(image.closes_at) if image.closes_at else None,
         per_person=image.per_person,
@@ -155,8 +154,4 @@ class Reconciler:
         if peek is None or peek.journal:
             return False
         books = await self._ledger.counts(drop_id)
-        return (peek.left, peek.held, Door(peek.door)) == (
-            books.left,
-            books.held,
-            Door.CLOSED if books.door is Door.CANCELLED else books.door,
-        )
+        return (peek.left, peek.held, Door(peek.door)) == (books.left, books.held, books.door.at_gate)

@@ -19,6 +19,7 @@ from app.gate import Gate
 from app.jobs import Jobs
 from app.ledger import Ledger
 from app.live import Feed
+from app.purchase.drops import confirm_adjustments
 from app.purchase.fulfilling import Packer
 from app.purchase.paying import Till
 from app.purchase.refunding import want_back
@@ -145,8 +146,6 @@ class Sweeper:
 
     async def _adjust(self) -> None:
         """Units the seller added, until the gate has counted them."""
-        from app.purchase.drops import confirm_adjustments
-
         for drop_id in await self._ledger.live_drop_ids():
             await confirm_adjustments(self._ledger, self._gate, self._feed, drop_id)
 

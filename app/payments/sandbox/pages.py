@@ -34,7 +34,7 @@ _STYLE = """
 :root { color-scheme: light dark; font: 1.125rem/1.5 system-ui, sans-serif; }
 body { margin: 10vh auto; padding-inline: 1.25rem; }
 main { max-inline-size: 38rem; margin-inline: auto; }
-main:has(table) { max-inline-size: 70rem; }
+main:has(table) { max-inline-size: 90rem; }
 h1 { font-size: 1.6rem; line-height: 1.2; }
 p.amount { font-size: 2rem; font-variant-numeric: tabular-nums; margin-block: 1rem; }
 button, a.back { font: inherit; display: inline-block; padding: .7rem 1.2rem; margin: 0 .5rem .5rem 0; border-radius: .5rem;
@@ -44,7 +44,7 @@ button:focus-visible, a:focus-visible { outline: 3px solid #2563eb; outline-offs
 small { opacity: .75; }
 table { border-collapse: collapse; font-size: .95rem; inline-size: 100%; }
 th, td { text-align: start; padding: .35rem .75rem .35rem 0; border-block-end: 1px solid #8884; }
-td { font-variant-numeric: tabular-nums; }
+td { font-variant-numeric: tabular-nums; white-space: nowrap; }
 div.wide { overflow-x: auto; }
 """
 
