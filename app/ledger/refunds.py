@@ -134,8 +134,8 @@ def _why_back(order, purpose: str) -> str:
 
 
 async def add_refund(ask: Asker, order, purpose: str, intent_id: str, amount_minor: int) -> bool:
-    """Want a capture back in the transaction that learned of it -> False: wanted before."""
-    if not await ask.count("add_refund", order["id"], purpose, intent_id, amount_minor, False):
+    """Want a capture back in the transaction that learned of it -> False: wanted before, or nothing was captured."""
+    if amount_minor < 1 or not await ask.count("add_refund", order["id"], purpose, intent_id, amount_minor, False):
         return False
     await note(ask, order["id"], order["drop_id"], "refund wanted", CHARGER, amount_minor=amount_minor, purpose=purpose)
     return True

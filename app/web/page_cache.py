@@ -97,6 +97,7 @@ class PageCache:
         self._ready: dict[tuple[Which, bool], tuple[Kept, float, Raw]] = {}  # (page, gzip) -> (of which, monotonic until, answer)
         self._drawing: dict[Which, asyncio.Task] = {}
         self._written: dict[str, float] = {}  # slug -> monotonic of the last write
+        self._all_written = 0.0  # monotonic: no drawing that began before is good for any page
 
     # answers
 
@@ -144,7 +145,7 @@ class PageCache:
     async def page(self, which: Which) -> Kept | None:
         """-> the page, drawn when it must be; None: there is no such drop. LedgerUnreachable: that cannot be told."""
         kept, now = self._kept.get(which), monotonic()
-        if kept is not None and kept.drawn_at > self._written.get(which.slug, 0.0) and now < kept.good_until:
+        if kept is not None and kept.drawn_at > self._written_at(which.slug) and now < kept.good_until:
             age = now - kept.drawn_at
             if age <= FRESH_SECONDS:
                 return kept
@@ -152,7 +153,7 @@ class PageCache:
                 self._draw_once(which)
                 return kept
         kept = await asyncio.shield(self._draw_once(which))  # one asker's hanging up is not the others' problem
-        if kept is not None and kept.drawn_at <= self._written.get(which.slug, 0.0):  # it was under way when the write came
+        if kept is not None and kept.drawn_at <= self._written_at(which.slug):  # it was under way when the write came
             kept = await asyncio.shield(self._draw_once(which))
         return kept
 
@@ -163,9 +164,13 @@ class PageCache:
         self._written[slug] = self._written[LIST] = monotonic()
 
     def written_all(self) -> None:
-        """Nothing that is kept can be trusted."""
+        """Nothing that is kept, or being drawn, can be trusted."""
         self._kept.clear()
         self._written.clear()
+        self._all_written = monotonic()
+
+    def _written_at(self, slug: str) -> float:
+        return self._written.get(slug, self._all_written)
 
     def _draw_once(self, which: Which) -> asyncio.Task:
         task = self._drawing.get(which)

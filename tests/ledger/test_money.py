@@ -273,6 +273,14 @@ async def test_another_amount_than_was_owed_is_never_paid(scene, amount_minor, c
     assert (await scene.books()).needs_attention == 1
 
 
+async def test_a_capture_of_nothing_is_a_wrong_amount_with_nothing_to_give_back(scene):
+    order_id, token = await scene.charging()
+    answer = await scene.ledger.settle_paid(order_id, token=token, intent_id=intent_of(order_id), amount_minor=0, currency="EUR")
+    assert answer == "mismatch"
+    assert (await scene.order(order_id)).state is OrderState.FAILED
+    assert await scene.ledger.due_refunds(10, 60) == []
+
+
 async def test_a_foreign_capture_goes_back_and_leaves_the_order_alone(scene):
     order_id, token = await scene.charging()
     assert [await scene.capture(order_id, None, intent_id="pi_foreign") for _ in range(2)] == ["mismatch"] * 2

@@ -509,8 +509,9 @@ class Sale(RuleBasedStateMachine):
 
     async def _drain(self):
         """Restart everything: nobody remembers what they were doing."""
+        owed = {row["id"]: row["amount_minor"] for row in await self._orders()}
         for order, token, _ in self.charges:
-            await self.ledger.settle_paid(order, token=token, intent_id=f"pi_{order}", amount_minor=0, currency="EUR")
+            await self.ledger.settle_paid(order, token=token, intent_id=f"pi_{order}", amount_minor=owed[order], currency="EUR")
             await self._sql(
                 "UPDATE orders SET claimed_at = now() - interval '1 hour' WHERE id = $1 AND state = 'PROCESSING'", order
             )
