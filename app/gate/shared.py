@@ -14,8 +14,8 @@ from app.errors import GateUnreachable
 from app.gate.gate import Gate
 
 KEPT_SECONDS = 1.0
-MAKING_SECONDS = 1.0  # so long others wait for the one who makes it, before one of them tries
-WAIT_SECONDS = 1.5
+MAKING_SECONDS = 2.0  # so long others wait for the one who makes it, before one of them tries
+WAIT_SECONDS = 2.5
 LOOK_SECONDS = 0.01
 
 Make = Callable[[], Awaitable[str]]
