@@ -32,6 +32,7 @@ from app.web.scenes import Scenes, html_in, stock_json
 from app.web.signing import Signer
 
 PREFIX = "/drops/"
+SELLER_PREFIX = "/seller/"  # sockets of the dashboard are the router's
 VARY = (b"vary", b"Accept, Accept-Language, HX-Request-Type, Cookie")
 QUANTITY_CHARACTERS_MAX = 9
 VARIANT_CHARACTERS_MAX = 80
@@ -78,10 +79,10 @@ class Hot:
             return
         slug, _, verb = path[len(PREFIX) :].partition("/") if (path := scope["path"]).startswith(PREFIX) else ("", "", "")
         if scope["type"] == "websocket":
-            if slug:
-                await self.live(scope, receive, send, slug, verb)
-            else:
+            if path.startswith(SELLER_PREFIX):
                 await self.inner(scope, receive, send)
+            else:
+                await self.live(scope, receive, send, slug, verb)
         elif verb == "buy":
             await self.answer(scope, send, self.buy, slug, "POST")
         elif verb == "stock":

@@ -2,8 +2,8 @@
 
 Guarantees: everything here is read on the office's own pools (R13), once a second per drop and process however many watch; a page
 and a socket show the same reading. A socket needs an Origin of ours and a session with the right; it is closed within the
-SELLER_SECONDS_MAX of sessions.py once that is lost. What the seller does is done in ledger and gate, told to every process at once, and audited with
-what was before and after; doing it again changes nothing.
+SELLER_SECONDS_MAX of sessions.py once that is lost. What the seller does is done in ledger and gate, told to every process at once,
+and audited with what was before and after; doing it again changes nothing.
 
 Without a socket the page asks every few seconds, without JavaScript it loads itself again. The gate gone: the ledger's numbers
 stand, and the page says so. The ledger gone: 503, and an open page says how old its numbers are.
