@@ -17,7 +17,7 @@ from app.domain.roles import RIGHTS, Right, Role
 from app.ledger.audit import note_audit
 from app.ledger.drops import DROPS_MAX, ID_MAX, drop_from
 from app.ledger.messages import Message, put
-from app.ledger.pool import Pool
+from app.ledger.pool import Asker, Pool
 
 SESSION_SECONDS = 12 * 3600  # of a seller
 FRESH_SECONDS = 15 * 60  # after this the second factor is asked for again
@@ -185,7 +185,8 @@ class SellersPart(Pool):
         return [Staff(**{**row, "role": Role(row["role"])}) for row in await self._rows("staff", shop_id, STAFF_MAX)]
 
     async def staff_member(self, shop_id: int, seller_id: int) -> Staff | None:
-        row = await self._row("staff_member", shop_id, seller_id) if 0 < seller_id <= ID_MAX else None
+        async with self._asking() as ask:
+            row = await _member(ask, shop_id, seller_id)
         return None if row is None else Staff(**{**row, "role": Role(row["role"])})
 
     async def invite(self, shop_id: int, email_norm: str, email_written: str, role: Role, actor: str, message: Message) -> Invited:
@@ -207,7 +208,7 @@ class SellersPart(Pool):
         """Give somebody another role, if they still have the one that the actor saw."""
         async with self._transaction() as ask:
             await ask.value("lock_shop", shop_id)
-            row = await ask.row("staff_member", shop_id, seller_id)
+            row = await _member(ask, shop_id, seller_id)
             if row is None:
                 return Changed.GONE
             if row["role"] != was.value:
@@ -222,7 +223,7 @@ class SellersPart(Pool):
         """Take somebody off the staff: their sessions at this shop end with it."""
         async with self._transaction() as ask:
             await ask.value("lock_shop", shop_id)
-            row = await ask.row("staff_member", shop_id, seller_id)
+            row = await _member(ask, shop_id, seller_id)
             if row is None:
                 return Changed.GONE
             if row["role"] == Role.OWNER.value and not await ask.value("other_owners", shop_id, seller_id):
@@ -292,3 +293,8 @@ class SellersPart(Pool):
     async def seller_sessions(self, email_norm: str) -> list[SellerSession]:
         """-> the open sessions of this person, the last one used first."""
         return [SellerSession(**row) for row in await self._rows("seller_sessions", email_norm, SESSIONS_SHOWN_MAX)]
+
+
+async def _member(ask: Asker, shop_id: int, seller_id: int):
+    """-> None for a number that nobody can have, too."""
+    return await ask.row("staff_member", shop_id, seller_id) if 0 < seller_id <= ID_MAX else None

@@ -14,6 +14,7 @@ import pytest
 
 from app.domain.drops import Drop
 from app.domain.roles import Role
+from app.web.doors import Doors
 from app.web.seller.sessions import SellerSessions
 from tests.web.conftest import Shop
 
@@ -67,7 +68,18 @@ async def shop(shop):
     """The shop of tests/web, with another one beside it: `shop.other_shop_id`."""
     shop.other_shop_id = await shop.ledger.create_shop("Elsewhere", "stranger@example.com")
     shop.seller_sessions = SellerSessions(shop.settings, shop.ledger, shop.feed)
+    shop.forgets_sellers = lambda: forgets_sellers(shop)
     return shop
+
+
+async def forgets_sellers(shop: Shop) -> None:
+    """What the feed says to the web process when something about sellers changed, without waiting for the feed."""
+    doors_of(shop).sellers.forget_all()
+
+
+def doors_of(shop: Shop) -> Doors:
+    """-> the parts that the web process's handlers share."""
+    return shop.app.inner.inner.dependencies["doors"].dependency()
 
 
 async def signs_in(

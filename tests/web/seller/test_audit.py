@@ -1,0 +1,115 @@
+"""The audit log: every action with before and after, in pages, of this shop alone, for ever."""
+
+import re
+
+import asyncpg
+import pytest
+
+from app.ledger import AuditEntry
+from app.web.seller.audit import ACTIONS, Difference, differences
+from tests.web.conftest import FORM
+from tests.web.seller.test_staff import changes, id_of, invites, removes
+
+A_TIME = None
+
+
+def entry(before, after) -> AuditEntry:
+    return AuditEntry(1, A_TIME, "a", "b", "c", before, after)
+
+
+async def test_what_was_done_stands_there_with_before_and_after(shop, owner, viewer):
+    await invites(owner, "new@example.org", "support")
+    await changes(owner, await id_of(shop, viewer.email), "viewer", "manager")
+    await removes(owner, await id_of(shop, viewer.email))
+    newest = await shop.ledger.audit_log(shop.shop_id, limit=3)
+    assert [(one.action, one.subject, dict(one.before), dict(one.after)) for one in newest] == [
+        ("staff removed", "viewer@example.org", {"role": "manager"}, {}),
+        ("role changed", "viewer@example.org", {"role": "viewer"}, {"role": "manager"}),
+        ("staff invited", "new@example.org", {}, {"role": "support"}),
+    ]
+    assert {one.actor for one in newest} == {"owner@example.org"}
+    page = (await owner.get("/seller/audit")).text
+    assert re.search(r"<del>.*viewer</del>.*→.*<ins>.*manager</ins>", page)
+
+
+async def test_what_was_refused_stands_nowhere(shop, owner):
+    await changes(owner, await id_of(shop, owner.email), "owner", "viewer")
+    assert await shop.ledger.audit_log(shop.shop_id) == []
+
+
+async def test_another_shops_log_is_not_this_ones(shop, owner, stranger):
+    await invites(stranger, "secret@example.com")
+    assert "secret@example.com" not in (await owner.get("/seller/audit")).text
+    assert "secret@example.com" not in (await owner.get("/seller/audit?words=secret&actor=stranger@example.com")).text.replace(
+        "<option selected>", ""
+    )
+    assert "secret@example.com" in (await stranger.get("/seller/audit")).text
+
+
+async def test_pages_follow_each_other_without_a_gap(shop, owner):
+    for number in range(120):
+        await shop.ledger.audit(shop.shop_id, "machine", "signed in", f"entry {number:03d}")
+    seen, url, pages = [], "/seller/audit", 0
+    while url:
+        page = (await owner.get(url)).text
+        seen += re.findall(r"entry \d{3}", page)
+        found = re.search(r'href="(/seller/audit\?[^"]*before=\d+)"', page)
+        url, pages = found and found[1].replace("&amp;", "&"), pages + 1
+    assert seen == [f"entry {number:03d}" for number in reversed(range(120))] and pages == 3
+
+
+async def test_it_is_narrowed_by_who_what_and_about_what(shop, owner):
+    done = (("ada", "signed in", "Night LAMP"), ("bob", "signed out", "night lamp"), ("ada", "signed out", "moka"))
+    for actor, action, subject in done:
+        await shop.ledger.audit(shop.shop_id, actor, action, subject)
+
+    async def found(query):
+        return re.findall(r'log__subject">([^<]*)<', (await owner.get(f"/seller/audit?{query}")).text)
+
+    assert await found("actor=ada") == ["moka", "Night LAMP"]
+    assert await found("action=signed+out") == ["moka", "night lamp"]
+    assert await found("words=lamp") == ["night lamp", "Night LAMP"]
+    assert await found("actor=ada&action=signed+out&words=mok") == ["moka"]
+    assert await found("words=%25") == [], "no wildcard"
+    assert "Nothing found" in (await owner.get("/seller/audit?words=zzz")).text
+
+
+async def test_a_cursor_that_is_none_shows_the_newest(shop, owner):
+    await shop.ledger.audit(shop.shop_id, "ada", "signed in", "moka")
+    for cursor in ("", "x", "-1", "0", "9" * 30, "١"):
+        page = await owner.get("/seller/audit", params={"before": cursor})
+        assert page.status_code == 200 and "moka" in page.text, cursor
+
+
+async def test_nothing_in_it_can_be_changed(shop):
+    await shop.ledger.audit(shop.shop_id, "ada", "signed in", "moka")
+    for statement in ("UPDATE audit SET actor = 'x'", "DELETE FROM audit", "TRUNCATE audit"):
+        with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+            await shop.rows(statement)
+
+
+def test_differences_are_read_by_people():
+    assert differences(entry({"opens_at": "20:00", "units": 5, "same": 1}, {"opens_at": "21:00", "units": 7, "same": 1})) == [
+        Difference("opens at", "20:00", "21:00"),
+        Difference("units", "5", "7"),
+    ]
+    assert differences(entry({}, {"restock": True, "sizes": ["S", "M"], "note": None})) == [
+        Difference("restock", None, "yes"),
+        Difference("sizes", None, "S, M"),
+    ]
+    assert len(differences(entry({}, {"text": "x" * 5000}))[0].after) == 400
+
+
+async def test_what_people_typed_is_shown_as_text(shop, owner):
+    await shop.ledger.audit(shop.shop_id, "<b>a</b>", "signed in", "<script>", {"x": "<i>"}, {"x": "<u>"})
+    page = (await owner.get("/seller/audit")).text
+    assert not re.search(r"<script>|<i>|<u>|<b>a", page)
+
+
+async def test_signing_in_and_out_is_written_down(shop):
+    client = shop.browser()
+    await client.post("/seller/sign-in", data={"email": "owner@example.org"}, headers=FORM)
+    await client.post("/seller/sign-in/code", data={"code": await shop.newest_code()}, headers=FORM)
+    await client.post("/seller/sign-out", headers=FORM)
+    actions = [one.action for one in await shop.ledger.audit_log(shop.shop_id)]
+    assert actions == ["signed out", "signed in"] and set(actions) <= set(ACTIONS)
