@@ -5,12 +5,15 @@ import os
 import re
 import signal
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import redis
 from playwright.async_api import async_playwright, expect
 
 from e2e.people import ARGUMENTS, chromium
+from e2e.tab import Tab
+from tests.house import Shopper
 
 pytestmark = pytest.mark.slow
 TRUE_WITHIN_SECONDS = 3.0  # after Redis is back (A12)
@@ -69,6 +72,44 @@ async def test_a_kept_page_is_told_of_changes_again(house, comes, shoppers, keep
     assert await onlooker.page.evaluate("window.kept === true")
     await shoppers(1)[0].buys("kept")
     await onlooker.sees_left(1)
+
+
+OPENS_IN_SECONDS = 20
+SLEEPS_SECONDS = 2  # at least; a page that was awake would have beaten a hundred times
+BEATS_MAX = 5  # around falling asleep and waking
+
+
+async def test_a_tab_that_was_put_to_sleep_shows_the_truth_within_a_second_of_waking(house, browser, cookies, shoppers):
+    house.opens_drop("asleep", 3)
+    cookie = next(cookies)
+    [other], mira = shoppers(1), Shopper(house, cookie)
+    order = (await mira.buys("asleep")).json()["order"]
+    await mira.sees(order, "PENDING_PAYMENT")
+    opens_at = datetime.now(UTC) + timedelta(seconds=OPENS_IN_SECONDS)
+    house.opens_drop("asleep-soon", 3, "--opens-at", opens_at.isoformat())
+    pages = {name: f"{house.url}/{path}" for name, path in
+             {"open": "drops/asleep", "soon": "drops/asleep-soon", "order": f"orders/{order}"}.items()}  # fmt: skip
+    tabs = {name: await Tab.opens(browser, url, cookie if name == "order" else "") for name, url in pages.items()}
+    await tabs["open"].shows("document.querySelector('#scene').dataset.left === '2'", within_seconds=20)
+    for tab in tabs.values():
+        await tab.sleeps()
+    await other.buys("asleep")
+    await mira.pays(order)
+    await mira.sees(order, "PAID")
+    await asyncio.sleep(max(SLEEPS_SECONDS, (opens_at - datetime.now(UTC)).total_seconds() + 1))
+    truths = {
+        "open": "document.querySelector('#scene').dataset.left === '1'",
+        "soon": "document.querySelector('[data-buy-button]:enabled') && document.querySelector('[data-phase=open]')",
+        "order": "document.querySelector('[data-order-state=PAID]')",
+    }
+    slept = {}
+    for name, tab in tabs.items():
+        slept[name] = await tab.wakes()
+        await tab.shows(truths[name], within_seconds=TRUE_AFTER_BACK_MS / 1000)
+        await tab.closes()
+    assert all(one["seconds"] > SLEEPS_SECONDS and one["beats"] <= BEATS_MAX and one["hidden"] for one in slept.values()), slept
+    shown = {name: one["shown"] for name, one in slept.items()}  # what each showed when it woke: nothing had reached it
+    assert (shown["open"]["left"], shown["soon"]["phase"], shown["order"]["orderState"]) == ("2", "announced", "PENDING_PAYMENT")
 
 
 async def test_blocked_sockets_are_replaced_by_asking(house, comes, shoppers):

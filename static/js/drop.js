@@ -103,7 +103,7 @@ function arrangeList() {
   for (const row of main.querySelectorAll("[data-list]")) {
     const variant = scene().querySelector(`[data-variant="${row.dataset.list}"]`)?.dataset;
     if (!variant) continue;
-    row.hidden = phase() === "open" && Number(variant.variantLeft) > 0 && !row.dataset.place;
+    row.hidden = phase() === "open" && Number(variant.variantLeft) > 0 && !row.dataset.place && row.dataset.stays === undefined;
     const words = row.querySelector("[data-list-count]");
     if (words) {
       const text = fill(words.dataset.words, Number(variant.variantWaiting).toLocaleString(document.documentElement.lang));
@@ -211,3 +211,4 @@ if (cameBack()) {
   refreshMine().catch(() => {});
 }
 document.addEventListener("visibilitychange", () => { if (!document.hidden) tick(); });
+document.addEventListener("resume", () => { tick(); refreshMine().catch(() => {}); });

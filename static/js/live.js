@@ -90,6 +90,7 @@ export function follow(slug, show, shown) {
   }
 
   document.addEventListener("visibilitychange", () => { if (!document.hidden) resume(); });
+  document.addEventListener("resume", resume); // after the browser froze it, to spare the battery
   addEventListener("pageshow", (event) => { if (event.persisted) resume(); });
   addEventListener("online", resume);
   addEventListener("pagehide", () => { // a page with an open socket cannot be kept for the Back button

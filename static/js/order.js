@@ -87,6 +87,7 @@ function resume() {
   tick();
 }
 document.addEventListener("visibilitychange", () => { if (!document.hidden) resume(); });
+document.addEventListener("resume", resume); // after the browser froze it
 addEventListener("pageshow", (event) => { if (event.persisted) resume(); });
 
 let looking = 0;
