@@ -50,8 +50,8 @@ BOOKS_COLUMNS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """-> the exit code: 0 done, 1 it could not be done or the books do not balance, 2 wrong usage."""
     argv = sys.argv[1:] if argv is None else list(argv)
-    if argv[:1] == ["bench"]:  # its measures have options of their own
-        arguments = argparse.Namespace(run=_bench, rest=argv[1:])
+    if argv[:1] in (["bench"], ["rehearse"]):  # they have options of their own
+        arguments = argparse.Namespace(run={"bench": _bench, "rehearse": _rehearse}[argv[0]], rest=argv[1:])
     else:
         arguments = _parser().parse_args(argv)
     try:
@@ -173,6 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("slug")
 
     commands.add_parser("bench", help="measures: doorman bench --help", add_help=False)
+    commands.add_parser("rehearse", help="play a coming drop with a crowd and faults: doorman rehearse --help", add_help=False)
     return parser
 
 
@@ -570,6 +571,12 @@ def _bench(arguments) -> int:
     from app.bench import main as bench
 
     return bench(arguments.rest)
+
+
+def _rehearse(arguments) -> int:
+    from app.rehearsal.command import main as rehearse
+
+    return rehearse(arguments.rest)
 
 
 # --- what they share --------------------------------------------------------------------------------------------------------------

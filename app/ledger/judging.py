@@ -4,17 +4,19 @@ Read-only. Postgres gone: LedgerUnreachable, and the judge could not tell.
 """
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from app.ledger.pool import Pool
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """What of a drop can still move. All counts."""
+    """What of a drop can still move. Counts, but for `parcels_shown`: orders whose parcel a person has to look at."""
 
     orders: int
     refunds: int
     parcels: int
+    parcels_shown: list[UUID]
     waiting: int
 
     @property

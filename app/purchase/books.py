@@ -8,8 +8,8 @@ read again.
 import asyncio
 
 from app.errors import GateUnreachable, NotFound
-from app.gate import Gate
-from app.ledger import Ledger
+from app.gate import Gate, Peek
+from app.ledger import Ledger, LedgerBooks
 from app.purchase.drops import Office
 
 READS_MAX = 20
@@ -44,17 +44,17 @@ async def books_of(ledger: Ledger, gate: Gate, drop_id: int, slug: str, *, reads
             before = after = None
             findings = ["the gate is out of reach"]
             break
-        if rows.retired or before is None or after is None or before.stamp == after.stamp:
+        if rows.retired or before is None or after is None or not _moved(before, rows, after):
             break
         await asyncio.sleep(READ_PAUSE_SECONDS)
-    moving = before is not None and after is not None and before.stamp != after.stamp
+    moving = before is not None and after is not None and not rows.retired and _moved(before, rows, after)
     if before is None and not rows.retired and not findings:
         findings.append("the gate is empty: not ready until it is rebuilt")
     journal = after.journal if after else 0
     gate_left = sum(after.left.values()) if after else None
     if rows.retired:
         gate_left = rows.total - rows.sold
-    accounted = rows.offered + rows.held + rows.processing + rows.paid + rows.withdrawn + rows.returning
+    accounted = _accounted(rows)
     findings += rows.findings
     if gate_left is not None and not journal and not moving and gate_left + accounted != rows.total:
         findings.append(f"total {rows.total} but {gate_left} left at the gate and {accounted} accounted for")
@@ -77,3 +77,18 @@ async def books_of(ledger: Ledger, gate: Gate, drop_id: int, slug: str, *, reads
         "balanced": None if recording else not findings,
         "findings": findings,
     }
+
+
+def _accounted(rows: LedgerBooks) -> int:
+    return rows.offered + rows.held + rows.processing + rows.paid + rows.withdrawn + rows.returning
+
+
+def _moved(before: Peek, rows: LedgerBooks, after: Peek) -> bool:
+    """Whether gate and ledger were not read as they stood at one moment.
+
+    The gate moved between its two looks; or the recorder wrote what the first look saw in the journal after the ledger was read;
+    or the gate has put units back (or handed them on) whose return the ledger has not noted yet, so that they count twice.
+    """
+    if before.stamp != after.stamp or (before.journal and not after.journal):
+        return True
+    return not after.journal and 0 < sum(after.left.values()) + _accounted(rows) - rows.total <= rows.returning

@@ -12,11 +12,15 @@ WHERE orders.drop_id = $1
 ORDER BY orders.reserved_at, orders.id;
 
 -- name: unfinished_of_drop
--- How much of a drop can still move: orders, payments and refunds that are under way, parcels not made, people who wait.
+-- How much of a drop can still move: orders, payments and refunds that are under way, parcels not made, people who wait. Of the
+-- parcels those that a person has to look at are named.
 SELECT (SELECT count(*)::integer FROM orders WHERE drop_id = $1
           AND (state IN ('PENDING_PAYMENT', 'PROCESSING') OR released = false)) AS orders,
        (SELECT count(*)::integer FROM refunds JOIN orders ON orders.id = refunds.order_id
           WHERE orders.drop_id = $1 AND refunds.state = 'wanted') AS refunds,
        (SELECT count(*)::integer FROM parcels JOIN orders ON orders.id = parcels.order_id
           WHERE orders.drop_id = $1 AND orders.state = 'PAID' AND parcels.state IN ('waiting', 'unknown')) AS parcels,
+       (SELECT coalesce(array_agg(parcels.order_id), '{}') FROM parcels JOIN orders ON orders.id = parcels.order_id
+          WHERE orders.drop_id = $1 AND orders.state = 'PAID' AND parcels.state IN ('waiting', 'unknown')
+            AND parcels.needs_attention IS NOT NULL) AS parcels_shown,
        (SELECT count(*)::integer FROM places WHERE drop_id = $1 AND state = 'waiting') AS waiting;

@@ -1,0 +1,283 @@
+"""The faults: what is done to the stage while the crowd plays. Each is begun, and ended again by itself or at the end of all.
+
+A fault says what it touches, so that the judge knows when a gap is the fault's and not the shop's, and whether Redis loses data by
+it: only then may a yes be taken back. It tells what it did; what could not be done raises FaultFailed, and is judged as "could not
+tell".
+"""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from app.errors import BadInput, StartFailed
+from app.rehearsal.stage import Stage
+
+DELAY_SECONDS = 0.15
+WAREHOUSE_LAG_SECONDS = 1.5
+DROPPED_CAPTURES = 3
+BACK_SECONDS_MAX = 15.0
+
+
+class FaultFailed(Exception):
+    """The fault could not be caused; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`begin` -> what was done, in words. `seconds`: how long it lasts, at least. `ahead`: done to the stage before the opening."""
+
+    name: str
+    words: str
+    seconds: float
+    begin: Callable[[Stage], str]
+    end: Callable[[Stage], None] = lambda stage: None
+    touches: frozenset[str] = frozenset()
+    loses: bool = False
+    wire: str | None = None
+
+
+def _kill(role: str) -> Callable[[Stage], str]:
+    def begin(stage: Stage) -> str:
+        pids = stage.parts()[role]
+        if not pids:
+            raise FaultFailed(f"no {role} was running")
+        try:
+            os.kill(pids[0], signal.SIGKILL)
+        except ProcessLookupError as error:
+            raise FaultFailed(f"the {role} had gone by itself") from error
+        return f"kill -9 {role} {pids[0]}"
+
+    return begin
+
+
+def _another_runs(role: str) -> Callable[[Stage], None]:
+    """Wait until the supervisor has started another one."""
+
+    def end(stage: Stage) -> None:
+        give_up_at = time.monotonic() + BACK_SECONDS_MAX
+        while not all(_is_alive(pid) for pid in stage.parts()[role]) or not stage.parts()[role]:
+            if time.monotonic() > give_up_at:
+                raise FaultFailed(f"no other {role} was started within {BACK_SECONDS_MAX:g} s")
+            time.sleep(0.05)
+
+    return end
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _freeze(stage: Stage) -> str:
+    pids = stage.parts()["worker"]
+    if not pids:
+        raise FaultFailed("no worker was running")
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    return f"SIGSTOP worker {', '.join(map(str, pids))}"
+
+
+def _thaw(stage: Stage) -> None:
+    for pid in stage.parts()["worker"]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def _restart_redis(stage: Stage) -> str:
+    stage.kill_valkey("gate")
+    stage.start_valkey("gate")
+    return "kill -9 Redis, started again with its data"
+
+
+def _empty_redis(stage: Stage) -> str:
+    stage.kill_valkey("gate")
+    shutil.rmtree(stage.folder / "gate")
+    stage.start_valkey("gate")
+    return "kill -9 Redis, started again empty"
+
+
+def remember_replica(stage: Stage) -> None:
+    """The replica's state: what Redis has now. What is written from here on is what it misses."""
+    shutil.rmtree(stage.folder / "replica", ignore_errors=True)
+    shutil.copytree(stage.folder / "gate", stage.folder / "replica")
+
+
+def _fail_over(stage: Stage) -> str:
+    if not (stage.folder / "replica").exists():
+        raise FaultFailed("there is no replica to fail over to")
+    stage.kill_valkey("gate")
+    shutil.rmtree(stage.folder / "gate")
+    (stage.folder / "replica").rename(stage.folder / "gate")
+    try:
+        stage.start_valkey("gate")
+    except StartFailed as error:
+        raise FaultFailed(str(error)) from error
+    return "kill -9 Redis, a replica that misses the last writes is promoted"
+
+
+def _tell_wire(name: str, **what) -> Callable[[Stage], str]:
+    def tell(stage: Stage) -> str:
+        stage.wires[name].tell(**what)
+        return f"the wire to {name}: {', '.join(f'{word} {value}' for word, value in what.items())}"
+
+    return tell
+
+
+def _script(sandbox: str, **what) -> Callable[[Stage], str]:
+    def tell(stage: Stage) -> str:
+        try:
+            stage.script(sandbox, **what)
+        except OSError as error:
+            raise FaultFailed(f"the {sandbox} did not take its orders: {error}") from error
+        return f"{sandbox}: {', '.join(f'{word} {value}' for word, value in what.items())}"
+
+    return tell
+
+
+GATE, LEDGER, WEB, FEED, MONEY, PARCELS, QUEUE = "gate", "ledger", "web", "feed", "money", "parcels", "queue"
+REPLICA_AHEAD_SECONDS = 0.3  # how much a promoted replica misses
+
+FAULTS = {
+    fault.name: fault
+    for fault in (
+        Fault(
+            "redis-failed-over",
+            "Redis fails over to a replica that misses the last writes",
+            1.0,
+            _fail_over,
+            touches=frozenset({GATE, FEED}),
+            loses=True,
+        ),
+        Fault("web-killed", "a web process is killed", 1.0, _kill("web"), _another_runs("web"), frozenset({WEB})),
+        Fault("recorder-killed", "the recorder is killed", 1.0, _kill("recorder"), _another_runs("recorder")),
+        Fault(
+            "redis-restarted", "Redis is killed and comes back with its data", 1.0, _restart_redis, touches=frozenset({GATE, FEED})
+        ),
+        Fault(
+            "redis-emptied", "Redis is killed and comes back empty", 1.0, _empty_redis, touches=frozenset({GATE, FEED}), loses=True
+        ),
+        Fault("worker-killed", "the worker is killed", 1.0, _kill("worker"), _another_runs("worker"), frozenset({QUEUE})),
+        Fault("worker-frozen", "the worker is stopped and goes on later", 2.0, _freeze, _thaw, frozenset({QUEUE})),
+        Fault(
+            "redis-cut",
+            "the wire to Redis is cut",
+            1.5,
+            _tell_wire("redis", cut=True),
+            _tell_wire("redis", cut=False),
+            frozenset({GATE, FEED}),
+            wire="redis",
+        ),
+        Fault(
+            "redis-slow",
+            f"the wire to Redis takes {DELAY_SECONDS * 1000:.0f} ms each way",
+            2.0,
+            _tell_wire("redis", delay_seconds=DELAY_SECONDS),
+            _tell_wire("redis", delay_seconds=0),
+            frozenset({GATE, FEED}),
+            wire="redis",
+        ),
+        Fault(
+            "postgres-cut",
+            "the wire to PostgreSQL is cut",
+            1.5,
+            _tell_wire("postgres", cut=True),
+            _tell_wire("postgres", cut=False),
+            frozenset({LEDGER, WEB}),
+            wire="postgres",
+        ),
+        Fault(
+            "postgres-slow",
+            f"the wire to PostgreSQL takes {DELAY_SECONDS * 1000:.0f} ms each way",
+            2.0,
+            _tell_wire("postgres", delay_seconds=DELAY_SECONDS),
+            _tell_wire("postgres", delay_seconds=0),
+            frozenset({LEDGER, WEB}),
+            wire="postgres",
+        ),
+        Fault(
+            "provider-outage",
+            "the payment provider is down",
+            2.5,
+            _script("provider", outage=True),
+            _script("provider", outage=False),
+            frozenset({MONEY}),
+        ),
+        Fault(
+            "captured-then-dropped",
+            f"the provider charges {DROPPED_CAPTURES} times and hangs up without a word",
+            1.5,
+            _script("provider", drop_after_capture=DROPPED_CAPTURES),
+            _script("provider", drop_after_capture=0),
+            frozenset({MONEY}),
+        ),
+        Fault(
+            "webhooks-muted",
+            "the provider's notices do not come",
+            2.0,
+            _script("provider", webhooks="mute"),
+            _script("provider", webhooks="normal"),
+            frozenset({MONEY}),
+        ),
+        Fault(
+            "webhooks-doubled",
+            "the provider's notices come twice",
+            2.0,
+            _script("provider", webhooks="double"),
+            _script("provider", webhooks="normal"),
+            frozenset({MONEY}),
+        ),
+        Fault(
+            "webhooks-reordered",
+            "the provider's notices come in another order",
+            2.0,
+            _script("provider", webhooks="reorder"),
+            _script("provider", webhooks="normal"),
+            frozenset({MONEY}),
+        ),
+        Fault(
+            "warehouse-lag",
+            f"the warehouse's list lags by {WAREHOUSE_LAG_SECONDS:g} s",
+            2.0,
+            _script("warehouse", lag=WAREHOUSE_LAG_SECONDS),
+            _script("warehouse", lag=0),
+            frozenset({PARCELS}),
+        ),
+    )
+}
+BROWSER_CLOCK = "browser-clock"  # caused by the browsers themselves: one of them lives an hour ahead and then jumps
+USUAL = ("web-killed", "recorder-killed", "redis-restarted", "worker-killed", "provider-outage")
+
+
+def named(text: str) -> tuple[str, ...]:
+    """'all', 'usual', 'none' or names with commas between -> names, in the order in which they can be played. BadInput."""
+    if text == "none":
+        return ()
+    if text == "usual":
+        return USUAL
+    if text == "all":
+        return (*FAULTS, "queue-starved", BROWSER_CLOCK)
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    known = (*FAULTS, "queue-starved", BROWSER_CLOCK)
+    for name in names:
+        if name not in known:
+            raise BadInput(f"there is no fault named {name}; there are: all, usual, none, {', '.join(known)}", field="faults")
+    return names
+
+
+def starved(hold_seconds: float, sweep_bound_seconds: float) -> Fault:
+    """-> the queue that nobody serves until every hold that was being paid has lapsed."""
+    return Fault(
+        "queue-starved",
+        "nobody serves the payment queue until holds have lapsed",
+        hold_seconds + sweep_bound_seconds,
+        _freeze,
+        _thaw,
+        frozenset({QUEUE}),
+    )

@@ -1,0 +1,449 @@
+"""The judge: what was seen -> go or no-go, and why, in sentences a shopkeeper understands.
+
+It knows nothing of how the crowd was made or the faults were caused: it is handed a History of plain values, so a test can hand it
+a broken one. Every check ends as held, broken, or `could not tell`; only when all of them held is it a go. A check that lacks its
+evidence could not tell, and that is no-go: an unproven promise is not kept.
+"""
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+HELD, BROKEN, UNTOLD = "held", "broken", "could not tell"
+SOCKET_MS = 3_000  # a page may be this far behind the truth
+SOCKET_SLACK_MS = 350  # between two looks of the witness, and on the way
+FAULT_AFTERMATH_MS = 3_000  # after a fault has ended, sockets and pages have so long to be right again
+BOOKS_AFTERMATH_MS = 8_000  # after Redis lost something, the reconciler has so long to put it right
+BOOKS_SILENCE_MS = 8_000  # without a look at the books, nobody can tell what they were
+GATE_SILENCE_MS = 3_000
+PAGE_SECONDS_MAX = 1.0  # 95 of 100 looks at other pages are faster
+PAGE_SHARE = 0.95
+PAGE_LOOKS_MIN = 10
+PAID_SHARE_MIN = 0.5  # cards are declined on purpose, and a payment that comes too late is none
+EXAMPLES_MAX = 5
+NET_ZERO = {"EXPIRED", "FAILED", "CANCELLED", "REFUNDED", "REFUSED"}
+LIVE = {"PENDING_PAYMENT", "PROCESSING", "PAID"}
+FINAL_OF_STATE = {state: state.lower() for state in ("PAID", *NET_ZERO)}
+
+
+@dataclass(kw_only=True)
+class History:
+    """What was seen. Times are milliseconds since 1970; None or empty where nothing was."""
+
+    units: int
+    per_person: int
+    opens_ms: int
+    closes_ms: int
+    ended_ms: int
+    crowd: int
+    variants: int = 1
+    stories: list[dict] = field(default_factory=list)
+    strangers: list[int] = field(default_factory=list)  # shopper ids of people with browsers: no story, but lawful buyers
+    orders: list[dict] | None = None
+    provider: list[dict] | None = None
+    warehouse: list[dict] | None = None
+    books: list[dict] = field(default_factory=list)
+    final_books: dict | None = None
+    at_rest: bool = False  # everything that can end had ended when the orders were read
+    gate: list[tuple] = field(default_factory=list)
+    watchers: list[dict] = field(default_factory=list)
+    pages: list[tuple] = field(default_factory=list)
+    faults: list[dict] = field(default_factory=list)  # {"name","began","ended","done","why","touches","loses"}
+    odd: dict[str, str] = field(default_factory=dict)
+    browsers: list[dict] | None = None  # {"who","final","complaints"}; None: none were wanted
+    fault_statuses: int = 0  # answers with a status of 500 and above that the contract does not know
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One promise. `words`: what was found, for people; `examples`: of what is broken, bounded."""
+
+    name: str
+    promise: str
+    outcome: str
+    words: str
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    checks: tuple[Check, ...]
+
+    @property
+    def go(self) -> bool:
+        return bool(self.checks) and all(check.outcome == HELD for check in self.checks)
+
+    @property
+    def broken(self) -> list[Check]:
+        return [check for check in self.checks if check.outcome != HELD]
+
+
+def judge(history: History) -> Judgement:
+    return Judgement(tuple(check(history) for check in CHECKS))
+
+
+# ---- the checks ------------------------------------------------------------------------------------------------------------------
+
+
+def faults_happened(seen: History) -> Check:
+    promise = "Every fault that was planned really happened."
+    missing = [f"{fault['name']}: {fault['why'] or 'it never began'}" for fault in seen.faults if not fault["done"]]
+    if missing:
+        return _untold("faults", promise, f"{len(missing)} of {len(seen.faults)} faults could not be caused.", missing)
+    return _held("faults", promise, f"{len(seen.faults)} faults were caused." if seen.faults else "No faults were wanted.")
+
+
+def everybody_heard(seen: History) -> Check:
+    promise = "Every shopper got one final answer."
+    if len(seen.stories) != seen.crowd:
+        return _untold("heard", promise, f"Of {seen.crowd} shoppers only {len(seen.stories)} stories are known.")
+    unheard = [_who(story) for story in seen.stories if story["final"] == "unheard"]
+    if unheard:
+        return _broken("heard", promise, f"{len(unheard)} of {seen.crowd} shoppers never got a final answer.", unheard)
+    return _held("heard", promise, f"All {seen.crowd:,} shoppers did.")
+
+
+def answers_were_true(seen: History) -> Check:
+    promise = "What a shopper was told last is what the ledger says."
+    if seen.orders is None:
+        return _untold("honest", promise, "The orders could not be read.")
+    lossy = _lost_data(seen)
+    by_id = {order["order_id"]: order for order in seen.orders}
+    by_shopper = defaultdict(list)
+    for order in seen.orders:
+        by_shopper[order["shopper_id"]].append(order)
+    wrong = []
+    for story in seen.stories:
+        wrong += [f"{_who(story)}: {what}" for what in story["contradictions"] if not lossy]
+        for order_id in story["orders"]:
+            order = by_id.get(order_id)
+            if order is None and not lossy:
+                wrong.append(f"{_who(story)} was told that order {order_id} is theirs, and there is none")
+            elif order is not None and order["shopper_id"] != story["shopper"]:
+                wrong.append(f"{_who(story)} was given the order of somebody else, {order_id}")
+        wrong += _untrue(story, by_id, by_shopper[story["shopper"]], lossy)
+    known = {story["shopper"] for story in seen.stories} | set(seen.strangers)
+    wrong += [
+        f"order {order['order_id']} belongs to nobody of the crowd" for order in seen.orders if order["shopper_id"] not in known
+    ]
+    if wrong:
+        return _broken("honest", promise, f"{len(wrong)} answers were not true.", wrong)
+    return _held("honest", promise, f"{len(seen.stories):,} last words and {len(seen.orders):,} orders agree.")
+
+
+def _untrue(story: dict, by_id: dict, own: list[dict], lossy: bool) -> list[str]:
+    final, order = story["final"], by_id.get(story["order"] or "")
+    alive = [one for one in own if one["state"] in LIVE]
+    if final in ("no", "waited"):
+        return [f"{_who(story)} was told no and has {one['state']} order {one['order_id']}" for one in alive]
+    if final == "lost":
+        if not lossy:
+            return [f"{_who(story)} was told that their place was lost, and nothing had been lost"]
+        return [
+            f"{_who(story)} was told that their place was lost, and has {one['state']} order {one['order_id']}" for one in alive
+        ]
+    if final == "unheard":
+        return []  # everybody_heard says so
+    if order is None:
+        return [f"{_who(story)} was told {final} of an order that is not in the ledger"]
+    if FINAL_OF_STATE.get(order["state"]) != final:
+        return [f"{_who(story)} was told {final} and order {order['order_id']} is {order['state']}"]
+    if final == "refused" and not lossy:
+        return [f"{_who(story)} was refused after a yes ({order['reason']}), and Redis had lost nothing"]
+    return []
+
+
+def never_oversold(seen: History) -> Check:
+    promise = "Never more sold than there is, and nobody has more than the limit."
+    if seen.orders is None:
+        return _untold("oversold", promise, "The orders could not be read.")
+    live = [order for order in seen.orders if order["state"] in LIVE]
+    sold = sum(order["quantity"] for order in live)
+    wrong = [f"{sold} units are in live orders, {seen.units} were released"] if sold > seen.units else []
+    each = Counter()
+    for order in live:
+        each[order["shopper_id"]] += order["quantity"]
+    wrong += [f"shopper {who} has {n} units, the limit is {seen.per_person}" for who, n in each.items() if n > seen.per_person]
+    for sample in seen.books:
+        books = sample["books"]
+        if (
+            books
+            and (taken := sum(books[name] for name in ("offered", "held", "processing", "paid", "withdrawn"))) > books["total"]
+        ):
+            wrong.append(f"{_at(seen, sample['at'])}: {taken} units in live orders of {books['total']}")
+    if wrong:
+        return _broken("oversold", promise, wrong[0][0].upper() + wrong[0][1:] + ".", wrong)
+    return _held("oversold", promise, f"{sold:,} of {seen.units:,} units are in live orders, at no moment more than there are.")
+
+
+def books_balanced(seen: History) -> Check:
+    promise = "The books balance, every second and at the end."
+    if not seen.final_books or seen.final_books["balanced"] is None:
+        return _untold("books", promise, "The books at the end could not be read.")
+    wrong = [f"at the end: {finding}" for finding in seen.final_books["findings"]] or (
+        [] if seen.final_books["balanced"] else ["at the end they do not balance"]
+    )
+    looks = [sample for sample in seen.books if sample["books"] is not None]
+    gap = _widest_gap(
+        [sample["at"] for sample in looks], seen.opens_ms, seen.ended_ms, _shadows(seen, {"ledger", "gate"}, BOOKS_AFTERMATH_MS)
+    )
+    for sample in looks:
+        darkened = _shadowed(seen, sample["at"], {"gate", "ledger"}, BOOKS_AFTERMATH_MS, sample["until"])
+        if sample["books"]["balanced"] is False and not darkened:
+            wrong.append(f"{_at(seen, sample['at'])}: {'; '.join(sample['books']['findings'])}")
+    if wrong:
+        return _broken("books", promise, f"They did not: {wrong[0]}.", wrong)
+    if gap > BOOKS_SILENCE_MS:
+        return _untold("books", promise, f"For {gap / 1000:.0f} s nobody could read them.")
+    return _held("books", promise, f"{len(looks)} looks, and the last one.")
+
+
+def money_is_right(seen: History) -> Check:
+    promise = "Nobody was charged without a unit or a refund, and nobody twice."
+    if seen.orders is None or seen.provider is None:
+        return _untold("money", promise, "The provider's ledger or ours could not be read.")
+    by_id = {order["order_id"]: order for order in seen.orders}
+    taken, given, captures = Counter(), Counter(), Counter()
+    wrong = []
+    for row in seen.provider:
+        if row["order"] not in by_id:
+            if row["captured"] != row["refunded"]:
+                wrong.append(f"{row['captured']} minor units were captured for order {row['order']}, which is not in the ledger")
+            continue
+        taken[row["order"]] += row["captured"]
+        given[row["order"]] += row["refunded"]
+        captures[row["order"]] += row["captured"] > 0
+    for order in seen.orders:
+        name, state = order["order_id"], order["state"]
+        kept = taken[name] - given[name]
+        if captures[name] > 1 or taken[name] > order["amount_minor"]:
+            wrong.append(f"order {name} was charged {captures[name]} times, {taken[name]} for {order['amount_minor']} minor units")
+        elif state == "PAID" and kept != order["amount_minor"]:
+            wrong.append(f"order {name} is PAID and the provider kept {kept} of {order['amount_minor']} minor units")
+        elif state in NET_ZERO and kept:
+            wrong.append(f"order {name} is {state} and the provider kept {kept} minor units of it")
+        elif (order["captured_minor"], order["refunded_minor"]) != (taken[name], given[name]):
+            wrong.append(
+                f"order {name}: our ledger says {order['captured_minor']} captured and {order['refunded_minor']} refunded, "
+                f"the provider {taken[name]} and {given[name]}"
+            )
+    if wrong:
+        return _broken("money", promise, f"{len(wrong)} payments are not right.", wrong)
+    paid = sum(order["state"] == "PAID" for order in seen.orders)
+    return _held("money", promise, f"{paid:,} paid orders have one capture each; every other order nets to zero.")
+
+
+def parcels_are_right(seen: History) -> Check:
+    promise = "One parcel for every paid order, none for any other."
+    if seen.orders is None or seen.warehouse is None:
+        return _untold("parcels", promise, "The warehouse's ledger or ours could not be read.")
+    made = Counter(row["reference"] for row in seen.warehouse)
+    wrong = []
+    for order in seen.orders:
+        expected = order["state"] == "PAID"
+        found = made.pop(order["order_id"], 0)
+        if found != expected and not (found == 1 and order["state"] == "REFUNDED"):
+            wrong.append(f"order {order['order_id']} is {order['state']} and has {found} parcels")
+    wrong += [f"the warehouse has a parcel for {reference}, which is no order" for reference in made]
+    if wrong:
+        return _broken("parcels", promise, f"{len(wrong)} parcels are not right.", wrong)
+    return _held("parcels", promise, f"The warehouse has {len(seen.warehouse):,}, and each is right.")
+
+
+def everything_ended(seen: History) -> Check:
+    promise = "Every hold, payment, parcel and place came to an end by itself."
+    if seen.orders is None:
+        return _untold("ended", promise, "The orders could not be read.")
+    open_still = [
+        f"order {order['order_id']} is {order['state']}"
+        for order in seen.orders
+        if order["state"] in ("PENDING_PAYMENT", "PROCESSING") or order["released"] is False
+    ]
+    asks = [f"order {order['order_id']}: {order['needs_attention']}" for order in seen.orders if order["needs_attention"]]
+    if open_still or asks:
+        return _broken("ended", promise, f"{len(open_still)} orders had not ended, {len(asks)} need a person.", open_still + asks)
+    if not seen.at_rest:
+        return _broken("ended", promise, "Something was still moving when the time was over.")
+    return _held("ended", promise, "Nothing was left moving, and nothing needs a person.")
+
+
+def the_sale_happened(seen: History) -> Check:
+    promise = "Whoever wanted a unit and could have one got it, and could pay."
+    if seen.orders is None or not seen.stories:
+        return _untold("sale", promise, "The orders or the stories could not be read.")
+    granted = sum(order["quantity"] for order in seen.orders if order["state"] != "REFUSED")
+    wanted = min(seen.units, len(seen.stories))
+    if granted < wanted and seen.variants == 1:  # with several, what nobody wants may be left
+        return _broken("sale", promise, f"Only {granted} of {wanted} units ever went to anybody, and more people wanted one.")
+    trying = [story for story in seen.stories if story["tried_to_pay"] and story["final"] not in ("lost", "refused")]
+    paid = sum(story["final"] == "paid" for story in trying)
+    if not trying:
+        return _untold("sale", promise, "Nobody tried to pay.")
+    hindered = any(
+        {"queue", "money", "ledger"} & set(fault["touches"]) for fault in seen.faults
+    )  # then a payment may come too late
+    if not paid or (paid < PAID_SHARE_MIN * len(trying) and not hindered):
+        return _broken("sale", promise, f"Only {paid} of the {len(trying)} who tried to pay could.")
+    return _held("sale", promise, f"{granted:,} units were given out, {paid:,} of the {len(trying):,} who tried to pay could.")
+
+
+def sockets_were_true(seen: History) -> Check:
+    promise = f"Open pages showed the truth within {SOCKET_MS // 1000} s."
+    if not seen.watchers:
+        return _untold("sockets", promise, "Nobody watched a socket.")
+    looks = [look for look in seen.gate if look[1] is not None]
+    if len(looks) < 2:
+        return _untold("sockets", promise, "The truth itself could not be read from the gate.")
+    gap = _widest_gap([look[0] for look in looks], seen.opens_ms, seen.closes_ms, _shadows(seen, {"gate"}, FAULT_AFTERMATH_MS))
+    if gap > GATE_SILENCE_MS:
+        return _untold("sockets", promise, f"For {gap / 1000:.1f} s the truth could not be read from the gate.")
+    times = [look[0] for look in looks]
+    wrong, compared = [], 0
+    for number, watcher in enumerate(seen.watchers):
+        lies, looked = _lies(seen, watcher, times, looks)
+        compared += looked
+        wrong += [f"watcher {number}: {lie}" for lie in lies]
+    if wrong:
+        return _broken(
+            "sockets", promise, f"{len(wrong)} times a page showed what had not been true for {SOCKET_MS / 1000:g} s.", wrong
+        )
+    if not compared:
+        return _untold("sockets", promise, "No socket was open long enough to compare.")
+    return _held("sockets", promise, f"{len(seen.watchers)} watchers, {compared:,} comparisons.")
+
+
+def _lies(seen: History, watcher: dict, times: list[int], looks: list[tuple]) -> tuple[list[str], int]:
+    """What one watcher was shown that was not true in the 3 s before -> (sentences, comparisons made)."""
+    heard = [message[0] for message in watcher["messages"]]
+    lies, compared = [], 0
+    for began, ended in watcher["spans"]:
+        for index in range(bisect_right(times, began + SOCKET_MS), bisect_right(times, ended or seen.ended_ms)):
+            at = times[index]
+            if _shadowed(seen, at, {"gate", "web", "feed"}, SOCKET_MS + FAULT_AFTERMATH_MS):
+                continue
+            shown_index = bisect_right(heard, at) - 1
+            if shown_index < 0 or heard[shown_index] < began:
+                lies.append(f"{_at(seen, at)}: connected for {(at - began) / 1000:.1f} s and nothing shown")
+                break
+            _, left, phase, *_ = watcher["messages"][shown_index]
+            window = looks[max(0, bisect_right(times, at - SOCKET_MS - SOCKET_SLACK_MS) - 1) : index + 3]
+            compared += 1
+            lefts = [look[1] for look in window]
+            if not min(lefts) <= left <= max(lefts):
+                lies.append(f"{_at(seen, at)}: {left} left shown, {min(lefts)} to {max(lefts)} were")
+            elif phase not in {look[2] for look in window}:
+                lies.append(f"{_at(seen, at)}: phase {phase} shown, it was {', '.join(sorted({look[2] for look in window}))}")
+    return lies, compared
+
+
+def other_pages_stayed_fast(seen: History) -> Check:
+    promise = f"Other pages stayed fast while the crowd bought ({PAGE_SHARE:.0%} within {PAGE_SECONDS_MAX:g} s)."
+    looks = [
+        look
+        for look in seen.pages
+        if look[0] >= seen.opens_ms and not _shadowed(seen, look[0], {"web", "gate", "ledger"}, FAULT_AFTERMATH_MS)
+    ]
+    if len(looks) < PAGE_LOOKS_MIN:
+        return _untold("pages", promise, f"Only {len(looks)} looks at other pages are left to judge by.")
+    failed = [f"{_at(seen, at)}: {name} answered {status or 'nothing'}" for at, name, status, _ in looks if status != 200]
+    if failed:
+        return _broken("pages", promise, f"{len(failed)} of {len(looks)} looks at other pages failed.", failed)
+    ordered = sorted(seconds for *_, seconds in looks)
+    within = ordered[min(len(ordered) - 1, int(PAGE_SHARE * len(ordered)))]
+    if within > PAGE_SECONDS_MAX:
+        return _broken("pages", promise, f"One in twenty took {within:.2f} s or more.")
+    return _held("pages", promise, f"{len(looks)} looks, one in twenty took {within * 1000:.0f} ms or more.")
+
+
+def no_odd_answers(seen: History) -> Check:
+    promise = "No answer was a fault of the shop's own."
+    if seen.odd:
+        return _broken(
+            "odd",
+            promise,
+            f"{len(seen.odd)} kinds of answer have no place in the contract.",
+            [f"{k}: {v}" for k, v in seen.odd.items()],
+        )
+    return _held("odd", promise, "Every answer was one the contract knows.")
+
+
+def browsers_were_content(seen: History) -> Check:
+    promise = "People with real browsers got through, without an error on any page."
+    if seen.browsers is None:
+        return _held("browsers", promise, "No browsers were wanted.")
+    if not seen.browsers:
+        return _untold("browsers", promise, "No browser told its story.")
+    wrong = [f"{one['who']}: {what}" for one in seen.browsers for what in one["complaints"]]
+    wrong += [f"{one['who']} never got to an end" for one in seen.browsers if one["final"] == "unheard"]
+    if wrong:
+        return _broken("browsers", promise, f"{len(wrong)} things went wrong.", wrong)
+    return _held("browsers", promise, f"{len(seen.browsers)} people, no complaints.")
+
+
+CHECKS = (
+    everybody_heard,
+    answers_were_true,
+    never_oversold,
+    books_balanced,
+    money_is_right,
+    parcels_are_right,
+    everything_ended,
+    the_sale_happened,
+    sockets_were_true,
+    other_pages_stayed_fast,
+    no_odd_answers,
+    browsers_were_content,
+    faults_happened,
+)
+
+
+# ---- what they share -------------------------------------------------------------------------------------------------------------
+
+
+def _held(name: str, promise: str, words: str) -> Check:
+    return Check(name, promise, HELD, words)
+
+
+def _broken(name: str, promise: str, words: str, examples: list[str] = ()) -> Check:
+    return Check(name, promise, BROKEN, words, tuple(examples[:EXAMPLES_MAX]))
+
+
+def _untold(name: str, promise: str, words: str, examples: list[str] = ()) -> Check:
+    return Check(name, promise, UNTOLD, words, tuple(examples[:EXAMPLES_MAX]))
+
+
+def _who(story: dict) -> str:
+    return f"shopper {story['number']}"
+
+
+def _at(seen: History, at_ms: int) -> str:
+    return f"{(at_ms - seen.opens_ms) / 1000:+.1f} s"
+
+
+def _lost_data(seen: History) -> bool:
+    """Whether Redis lost something: only then may a yes be taken back."""
+    return any(fault["loses"] and fault["done"] for fault in seen.faults)
+
+
+def _shadows(seen: History, touches: set[str], after_ms: int) -> list[tuple[int, int]]:
+    """-> (from, until) of the faults that touch one of these, with the time that is allowed for coming back."""
+    return [
+        (fault["began"], (fault["ended"] or seen.ended_ms) + after_ms)
+        for fault in seen.faults
+        if fault["began"] and touches & set(fault["touches"])
+    ]
+
+
+def _shadowed(seen: History, at_ms: int, touches: set[str], after_ms: int, until_ms: int | None = None) -> bool:
+    """Whether this moment (or the time up to `until_ms`) lies in the shadow of such a fault."""
+    return any(began <= (until_ms or at_ms) and at_ms <= until for began, until in _shadows(seen, touches, after_ms))
+
+
+def _widest_gap(times: list[int], began: int, ended: int, shadows: list[tuple[int, int]]) -> int:
+    """-> the longest time, in ms, without a look between `began` and `ended`; time in a shadow does not count."""
+    marks = sorted([began, *(at for at in times if began < at < ended), ended])
+    widest = 0
+    for first, second in zip(marks, marks[1:], strict=False):
+        dark = sum(max(0, min(second, until) - max(first, since)) for since, until in shadows)
+        widest = max(widest, second - first - dark)
+    return widest

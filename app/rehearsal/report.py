@@ -1,0 +1,295 @@
+"""The report of a rehearsal: one document of plain values (report.json), and the same as one self-contained page (report.html).
+
+The page needs nothing but itself: styles, chart and pictures are inside, there is no script, and it can be printed. Its first words
+are the verdict. Both files are written whole; figures of the previous rehearsal of the same drop stand beside this one's.
+"""
+
+import json
+import shutil
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import jinja2
+
+from app.domain.money import format_money
+from app.embedded.folders import write_private
+from app.rehearsal import chart
+from app.rehearsal.judge import HELD, UNTOLD, History, Judgement
+from app.rehearsal.plan import Piece, Wish
+
+FORMAT = 1  # of report.json; an older one is not compared with
+REPORT_JSON, REPORT_HTML = "report.json", "report.html"
+BUSY_CPU_SHARE = 0.9  # of one processor: the crowd's process can do no more
+BUSY_LAG_MS = 100.0
+SECONDS_SHOWN_MAX = 900
+FINALS = {  # the last word -> how it is said of many
+    "paid": "paid and have their unit",
+    "no": "were told no",
+    "waited": "waited on the list until it closed",
+    "expired": "let their hold lapse",
+    "cancelled": "gave their unit back",
+    "failed": "could not pay",
+    "refunded": "were refunded",
+    "refused": "had a yes taken back, uncharged, after Redis lost data",
+    "lost": "were told that their place was lost when Redis lost data",
+    "unheard": "never got a final answer",
+}
+COMPARED = (  # name, where in the document, unit, is less better
+    ("answers within (half of all)", ("latency", "press", "p50_ms"), "ms", True),
+    ("answers within (99 of 100)", ("latency", "press", "p99_ms"), "ms", True),
+    ("answers a second, at most", ("timeline", "answers_per_second_max"), "", False),
+    ("other pages within (95 of 100)", ("latency", "pages", "p95_ms"), "ms", True),
+    ("pushes on the way (99 of 100)", ("latency", "push", "p99_ms"), "ms", True),
+    ("promises not kept", ("promises_broken",), "", True),
+    ("units paid for", ("books", "paid"), "", False),
+)
+
+
+def document(
+    *, wish: Wish, piece: Piece, history: History, judgement: Judgement, outcome: dict, machine_busy: list, machine: dict,
+    seconds: float, previous: dict | None, id: str, deeds: list[str], pictures: list[dict],
+) -> dict:  # fmt: skip
+    """-> the report as plain values; `pictures` come in as they are and are left out of report.json."""
+    finals = Counter(story["final"] for story in history.stories)
+    found = {
+        "format": FORMAT,
+        "id": id,
+        "verdict": "go" if judgement.go else "no-go",
+        "at": datetime.fromtimestamp(history.opens_ms / 1000, UTC).isoformat(timespec="seconds"),
+        "took_seconds": round(seconds, 1),
+        "seed": wish.seed,
+        "command": wish.command(),
+        "drop": {
+            "slug": piece.of, "title": piece.title, "units": piece.units, "variants": [list(one) for one in piece.variants],
+            "price": format_money(piece.price_minor, piece.currency), "currency": piece.currency, "per_person": piece.per_person,
+            "hold_seconds": piece.hold_seconds, "offer_seconds": piece.offer_seconds, "payment_attempts": piece.payment_attempts,
+            "ships": piece.ships, "quick_motion": not wish.real_times,
+        },
+        "crowd": wish.crowd,
+        "connections": wish.connections,
+        "seconds": wish.seconds,
+        "browsers": wish.browsers,
+        "checks": [
+            {"name": one.name, "promise": one.promise, "outcome": one.outcome, "words": one.words, "examples": list(one.examples)}
+            for one in judgement.checks
+        ],
+        "promises_broken": len(judgement.broken),
+        "finals": {word: finals[word] for word in FINALS if finals[word]},
+        "funnel": _funnel(history, outcome),
+        "verdicts": outcome["verdicts"],
+        "statuses": outcome["statuses"],
+        "without_an_answer": outcome["troubles"],
+        "odd": outcome["odd"],
+        "intentions": outcome["intentions"],
+        "books": history.final_books,
+        "faults": [_fault(history, fault) for fault in history.faults],
+        "deeds": deeds,
+        "timeline": _timeline(history, outcome),
+        "latency": {
+            "press": _spread([seconds for _, seconds in outcome["latencies"]]),
+            "press_in_the_spike": _spread([seconds for at, seconds in outcome["latencies"] if 0 <= at < 3]),
+            "push": _spread([message[4] / 1000 for watcher in history.watchers for message in watcher["messages"]]),
+            "pages": _spread([look[3] for look in history.pages if look[2] == 200]),
+        },
+        "generator": _generator(outcome),
+        "machine": {**machine, "busy_share": machine_busy},
+        "browsers_seen": history.browsers,
+        "pictures": pictures,
+    }  # fmt: skip
+    found["previous"] = _compared(found, previous)
+    return found
+
+
+def write(folder: Path, found: dict) -> None:
+    """Write both forms. The pictures stand in the page only."""
+    plain = {**found, "pictures": [{name: value for name, value in one.items() if name != "data"} for one in found["pictures"]]}
+    write_private(folder / REPORT_JSON, json.dumps(plain, indent=1, ensure_ascii=False))
+    write_private(folder / REPORT_HTML, page(found))
+
+
+def page(found: dict) -> str:
+    """-> the report as one page of HTML."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {"number": _number, "duration": _duration}
+    return environment.get_template("report.html").render(
+        found=found, chart=chart.timeline(found), strip=chart.strip(found), headline=headline(found), final_words=FINALS,
+        untold=UNTOLD, held=HELD,
+    )  # fmt: skip
+
+
+def headline(found: dict) -> tuple[str, str]:
+    """-> the verdict in two sentences for somebody who runs a shop, not a server."""
+    crowd, units = _number(found["crowd"]), _number(found["drop"]["units"])
+    many = len(found["faults"])
+    faults = (
+        "nothing was broken on purpose"
+        if not many
+        else f"{many} thing{'s were' if many > 1 else ' was'} broken on purpose meanwhile"
+    )
+    if found["verdict"] == "go":
+        paid = _number(found["finals"].get("paid", 0))
+        return (
+            "This drop is ready.",
+            f"{crowd} people came for {units} units, and {faults}. Every one of them got one true answer, {paid} paid and have "
+            "their unit, nobody was charged for nothing, and the books balance.",
+        )
+    broken = [check for check in found["checks"] if check["outcome"] != HELD]
+    could = all(check["outcome"] == UNTOLD for check in broken)
+    what = "could not be proven" if could else "was not kept" if len(broken) == 1 else "were not kept"
+    return (
+        "Do not open this drop yet.",
+        f"{crowd} people came for {units} units, and {faults}. {len(broken)} of {len(found['checks'])} promises {what}: "
+        + " ".join(f"{check['promise'].rstrip('.')}: {check['words']}" for check in broken[:3]),
+    )
+
+
+def copy(folder: Path, to: Path) -> None:
+    """Put the two files where the person who asked wants them as well."""
+    to.mkdir(parents=True, exist_ok=True)
+    for name in (REPORT_JSON, REPORT_HTML):
+        shutil.copyfile(folder / name, to / name)
+
+
+def read(folder: Path) -> dict | None:
+    """-> the report in this folder, None where there is none (yet)."""
+    with suppress(OSError, ValueError):
+        return json.loads((folder / REPORT_JSON).read_text())
+    return None
+
+
+def previous_of(home: Path, folder: Path, slug: str | None) -> dict | None:
+    """-> the latest report of an earlier rehearsal of the same drop."""
+    earlier = sorted((path for path in home.iterdir() if path.is_dir() and path.name < folder.name), reverse=True)
+    for path in earlier:
+        found = read(path)
+        if found is not None and found.get("format") == FORMAT and found["drop"]["slug"] == slug:
+            return found
+    return None
+
+
+# ---- the figures -----------------------------------------------------------------------------------------------------------------
+
+
+def _funnel(history: History, outcome: dict) -> list[tuple[str, int]]:
+    stories = history.stories
+    orders = history.orders or []
+    return [
+        ("people came", len(stories)),
+        ("heard an answer", sum(story["heard_ms"] is not None for story in stories)),
+        ("were given a unit at first", sum("reserved" in story["told"] for story in stories)),
+        ("were offered one later", outcome_total(outcome, "offers")),
+        ("paid", sum(order["state"] == "PAID" for order in orders)),
+    ]
+
+
+def outcome_total(outcome: dict, name: str) -> int:
+    return sum(count for _, count in outcome["series"].get(name, ()))
+
+
+def _timeline(history: History, outcome: dict) -> dict:
+    """-> counts per second since the opening, from `first` on."""
+    last = round((history.closes_ms - history.opens_ms) / 1000) + 2
+    series = {name: dict(counts) for name, counts in outcome["series"].items()}
+    answers: Counter = Counter()
+    for name, counts in series.items():
+        if name.startswith("verdict "):
+            answers.update(counts)
+    first = max(-10, min([0, *series.get("presses", {})]))
+    seconds = list(range(first, min(last, SECONDS_SHOWN_MAX) + 1))
+    left: dict[int, int] = {}
+    for at, units, _ in history.gate:
+        if units is not None:
+            left[(at - history.opens_ms) // 1000] = units
+    return {
+        "first": first,
+        "presses": [series.get("presses", {}).get(second, 0) for second in seconds],
+        "answers": [answers[second] for second in seconds],
+        "grants": [series.get("verdict reserved", {}).get(second, 0) for second in seconds],
+        "pushes": [series.get("pushes", {}).get(second, 0) for second in seconds],
+        "left": [left.get(second) for second in seconds],
+        "answers_per_second_max": max(answers.values(), default=0),
+    }
+
+
+def _spread(seconds: list[float]) -> dict:
+    """-> {"n", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "max_ms"}; None where there is nothing."""
+    ordered = sorted(seconds)
+
+    def at(share: float) -> float | None:
+        return round(1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1) if ordered else None
+
+    return {
+        "n": len(ordered),
+        **{f"{name}_ms": at(share) for name, share in (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))},
+    }
+
+
+def _generator(outcome: dict) -> dict:
+    """Was it the crowd's own process that could do no more? Judged by the seconds in which somebody pressed."""
+    presses = dict(outcome["series"].get("presses", ()))
+    busiest = sorted(presses, key=presses.get, reverse=True)[: max(1, len(presses) // 4)]
+    cpu, lag = dict(outcome["cpu_share"]), dict(outcome["lag_ms"])
+    at_limit = [second for second in busiest if cpu.get(second, 0) >= BUSY_CPU_SHARE or lag.get(second, 0) >= BUSY_LAG_MS]
+    bottleneck = bool(at_limit)
+    words = (
+        f"In {len(at_limit)} of the {len(busiest)} busiest seconds the crowd's own process was at its limit: the shop may be "
+        "faster than these figures say."
+        if bottleneck
+        else "The crowd's own process was never at its limit: the figures are the shop's."
+    )
+    return {
+        "bottleneck": bottleneck,
+        "words": words,
+        "cpu_share_max": max(cpu.values(), default=0.0),
+        "lag_ms_max": max(lag.values(), default=0.0),
+        "peak_memory_bytes": outcome["peak_memory_bytes"],
+    }
+
+
+def _fault(history: History, fault: dict) -> dict:
+    def seconds(at_ms: int | None) -> float | None:
+        return None if at_ms is None else round((at_ms - history.opens_ms) / 1000, 1)
+
+    return {**fault, "began": seconds(fault["began"]), "ended": seconds(fault["ended"])}
+
+
+def _compared(found: dict, previous: dict | None) -> dict | None:
+    """-> this rehearsal beside the one before: {"id", "at", "verdict", "same_conditions", "figures"}."""
+    if previous is None:
+        return None
+    figures = []
+    for name, path, unit, less_is_better in COMPARED:
+        before, now = _at(previous, path), _at(found, path)
+        if before is not None and now is not None:
+            better = None if before == now else (now < before) == less_is_better
+            figures.append({"name": name, "before": before, "now": now, "unit": unit, "better": better})
+    same = all(_at(previous, path) == _at(found, path) for path in (("crowd",), ("drop", "units"), ("seconds",), ("connections",)))
+    same = same and [one["name"] for one in previous["faults"]] == [one["name"] for one in found["faults"]]
+    return {
+        "id": previous["id"], "at": previous["at"], "verdict": previous["verdict"], "seed": previous["seed"],
+        "same_conditions": same, "figures": figures,
+    }  # fmt: skip
+
+
+def _at(document: dict, path: tuple[str, ...]):
+    for name in path:
+        document = (document or {}).get(name)
+    return document
+
+
+def _number(value) -> str:
+    """12345.0 -> '12,345'; None -> an en dash."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}".removesuffix(".0")
+
+
+def _duration(milliseconds) -> str:
+    if milliseconds is None:
+        return "–"
+    return f"{milliseconds / 1000:.2f} s" if milliseconds >= 1000 else f"{milliseconds:.0f} ms"
