@@ -111,13 +111,16 @@ class DropsPart(Pool):
     async def change_door(
         self, drop_id: int, door: Door, *, opens_at: datetime | None = None, closes_at: datetime | None = None
     ) -> bool:
-        """-> whether anything changed: False for a cancelled drop, an unknown one, or one that already stands so."""
+        """-> whether anything changed: False for a cancelled drop, an unknown one, or one that already stands so. Whoever was told
+        of an opening that moves is told again before the new one."""
         try:
             async with self._transaction() as ask:
                 if not await ask.count("change_door", drop_id, door.value, opens_at, closes_at):
                     return False
                 times = {name: at.isoformat() for name, at in (("opens_at", opens_at), ("closes_at", closes_at)) if at}
                 await note(ask, None, drop_id, f"door {door.value}", SELLER, **times)
+                if opens_at is not None:
+                    await ask.count("remind_again", drop_id)
                 if door is Door.CANCELLED:
                     await ask.count("tell_of_cancelled_drop", drop_id)
                 return True

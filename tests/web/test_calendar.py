@@ -4,7 +4,9 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from app import clock
 from app.domain.drops import Door
+from app.purchase.drops import change_door
 from app.purchase.sweeping import Sweeper
 from app.web.calendar import calendar, folded
 from tests.web.conftest import FORM, JSON
@@ -86,3 +88,17 @@ async def test_nobody_is_reminded_of_what_has_opened_or_is_not_there(shop):
     for slug in (drop.slug, "not-there"):
         assert (await client.post(f"/drops/{slug}/remind", json={}, headers=JSON)).status_code == 404
     assert (await shop.browser().post(f"/drops/{drop.slug}/remind", json={}, headers=JSON)).status_code == 401
+
+
+async def test_a_drop_that_moves_after_its_reminder_went_out_is_told_of_again(shop):
+    drop, client = await shop.opens(opens_in_seconds=600), await shop.shopper()
+    await client.post(f"/drops/{drop.slug}/remind", headers=FORM)
+    await sweeper(shop)._warn()
+    assert len(await reminders(shop)) == 1
+    await change_door(shop, drop.slug, Door.OPEN, opens_at=clock.now() + timedelta(hours=3))
+    await sweeper(shop)._warn()
+    assert len(await reminders(shop)) == 1  # not yet
+    await change_door(shop, drop.slug, Door.OPEN, opens_at=clock.now() + timedelta(minutes=5))
+    for _ in range(2):
+        await sweeper(shop)._warn()
+    assert len(await reminders(shop)) == 2
