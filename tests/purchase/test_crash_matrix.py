@@ -10,21 +10,27 @@ The table below is the specification; it is printed at the end of the run. Ways:
     refused       the outside refused the request itself
 """
 
+import inspect
+import re
+
 import pytest
 
 from app.domain.orders import OrderState, Refusal
 from app.errors import BadInput, ProviderRefused, ProviderSilent, WarehouseRefused, WarehouseSilent
+from app.purchase import fulfilling, paying
 from app.purchase.refunding import refund_order
 from tests.doubles import Died, ListQueue
 
 ROUNDS_MAX = 4
 WAYS = ("before", "reply lost", "after", "killed before", "killed after", "refused")
 PAID, EXPIRED, REFUNDED = "PAID captured, 1 parcel", "EXPIRED none, 0 parcels", "REFUNDED refunded, 0 parcels"
+SENT = "PAID captured, 1 parcel sent"
 SEEN_TO = "PAID captured, shown, then 1 parcel"
 EXPECTED = {
     "charge: create intent": dict.fromkeys(WAYS, PAID),
     "charge: confirm": dict.fromkeys(WAYS, PAID),
     "take over: retrieve": dict.fromkeys(WAYS, PAID),
+    "back from the bank: retrieve": dict.fromkeys(WAYS, PAID),
     "give back: cancel": dict.fromkeys(WAYS, EXPIRED),
     "give back: cancel, but paid": dict.fromkeys(WAYS, PAID),
     "refund": dict.fromkeys(WAYS, REFUNDED),
@@ -37,6 +43,7 @@ EXPECTED = {
         "killed after": PAID,
         "refused": PAID,
     },
+    "parcel: follow": dict.fromkeys(WAYS, SENT),
 }
 
 
@@ -112,6 +119,13 @@ async def taking_over(shop):
     return drop, order, lambda: shop.till().take_over(order)
 
 
+async def coming_back(shop):
+    drop, order = await submitted(shop, "pm_card_authenticationRequired")
+    await shop.till().charge(order, 1)
+    shop.provider.complete_authentication(order)
+    return drop, order, lambda: shop.till().look_up(order)
+
+
 async def giving_back(shop, *, paid=False):
     drop, order = await submitted(shop, "pm_card_authenticationRequired")
     await shop.till().charge(order, 1)
@@ -139,16 +153,34 @@ async def shipping(shop):
     return drop, order, lambda: shop.packer().ship(order)
 
 
+async def following(shop):
+    drop, order, ship = await shipping(shop)
+    assert await ship() == "made"
+    shop.warehouse.sends = True
+    await shop.time_passes()
+    return drop, order, lambda: shop.packer().ship(order)
+
+
 SCENES = {
     "charge: create intent": (charging, "create_intent"),
     "charge: confirm": (charging, "confirm"),
     "take over: retrieve": (taking_over, "retrieve"),
+    "back from the bank: retrieve": (coming_back, "retrieve"),
     "give back: cancel": (giving_back, "cancel"),
     "give back: cancel, but paid": (giving_back_what_was_paid, "cancel"),
     "refund": (refunding, "refund"),
     "parcel: list": (shipping, "find"),
     "parcel: create": (shipping, "create"),
+    "parcel: follow": (following, "find"),
 }
+
+
+def test_every_call_that_the_shop_makes_to_the_outside_stands_in_the_table():
+    made = set()
+    for module in (paying, fulfilling):
+        made |= set(re.findall(r"self\._(?:provider|warehouse)\.(\w+)\(", inspect.getsource(module)))
+    assert made == {call for _, call in SCENES.values()}
+    assert {len(by_way) for by_way in EXPECTED.values()} == {len(WAYS)} and EXPECTED.keys() == SCENES.keys()
 
 
 @pytest.fixture(scope="module")
@@ -206,4 +238,5 @@ async def settled(shop, order) -> str:
         assert await shop.ledger.attention(10) == []
     row = await shop.ledger.order(order)
     parcels = len(shop.warehouse.numbers(order))
-    return f"{row.state} {row.payment}, {words}{parcels} parcel{'' if parcels == 1 else 's'}"
+    sent = " sent" if row.parcel == "sent" else ""
+    return f"{row.state} {row.payment}, {words}{parcels} parcel{'' if parcels == 1 else 's'}{sent}"
