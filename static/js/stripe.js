@@ -77,6 +77,10 @@ document.addEventListener("htmx:finally:request", (event) => {
   if (form?.querySelector("[data-card-form]")) form.elements.payment_method.value = "";
 });
 
+addEventListener("pageshow", (event) => {
+  if (event.persisted) document.querySelectorAll("form:has([data-card-form])").forEach((form) => { form.elements.payment_method.value = ""; });
+});
+
 function say(form, text) {
   const line = document.createElement("p");
   line.className = "problem";
