@@ -14,7 +14,7 @@ from app.domain import emails
 from app.domain.roles import Right, Role
 from app.errors import BadInput, NotFound
 from app.languages import N_, _, when
-from app.ledger import Changed, Invited, Message, Seller
+from app.ledger import Changed, Invited, Message, Seller, Staff
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, redirect
 from app.web.problems import Problem, Refused
@@ -61,6 +61,7 @@ async def invite(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Respo
 
 @post("/staff/{seller_id:int}/role", status_code=200, right=Right.STAFF)
 async def change_role(seller_id: FromPath[int], call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
+    await member_or_404(doors, seller, seller_id)
     was, role = (role_named(call.text_field(name, ROLE_CHARACTERS_MAX)) for name in ("was", "role"))
     return await told(
         call, doors, seller, await doors.office.ledger.change_role(seller.shop_id, seller_id, was, role, seller.actor)
@@ -69,9 +70,7 @@ async def change_role(seller_id: FromPath[int], call: ThisCall, doors: TheseDoor
 
 @post("/staff/{seller_id:int}/remove", status_code=200, right=Right.STAFF)
 async def remove(seller_id: FromPath[int], call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
-    member = await doors.office.ledger.staff_member(seller.shop_id, seller_id)
-    if member is None:
-        raise NotFound("nobody of this shop")
+    member = await member_or_404(doors, seller, seller_id)
     if not is_sure(call):
         return ask_first(
             call,
@@ -86,6 +85,13 @@ async def remove(seller_id: FromPath[int], call: ThisCall, doors: TheseDoors, se
             back=STAFF,
         )
     return await told(call, doors, seller, await doors.office.ledger.remove_staff(seller.shop_id, seller_id, seller.actor))
+
+
+async def member_or_404(doors: Doors, seller: Seller, seller_id: int) -> Staff:
+    member = await doors.office.ledger.staff_member(seller.shop_id, seller_id)
+    if member is None:
+        raise NotFound("nobody of this shop")
+    return member
 
 
 async def told(call: Call, doors: Doors, seller: Seller, changed: Changed) -> Response:
