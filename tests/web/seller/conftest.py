@@ -25,6 +25,7 @@ class Belongings:
 
     shop: Shop
     shop_id: int
+    email: str = "somebody@example.net"  # who asks: for what belongs to a person, not to a shop
     made: dict[str, object] = field(default_factory=dict)
 
     async def of(self, parameter: str) -> object:
@@ -60,7 +61,40 @@ async def mail_id(belongings: Belongings) -> int:
     return mail["id"]
 
 
-EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {"drop_id": drop_id, "order": order, "mail_id": mail_id}
+async def seller_id(belongings: Belongings) -> int:
+    """-> somebody on the staff."""
+    [row] = await belongings.shop.rows(
+        "INSERT INTO sellers (shop_id, email, role) VALUES ($1, $2, 'viewer') RETURNING id",
+        belongings.shop_id,
+        f"{uuid4().hex}@example.net",
+    )
+    return row["id"]
+
+
+async def session_id(belongings: Belongings) -> UUID:
+    """-> another session of whoever asks."""
+    session_id = uuid4()
+    await belongings.shop.rows(
+        "INSERT INTO seller_sessions (id, email, shop_id, expires_at) VALUES ($1, $2, $3, now() + interval '1 hour')",
+        session_id,
+        belongings.email,
+        belongings.shop_id,
+    )
+    return session_id
+
+
+async def shop_id(belongings: Belongings) -> int:
+    return belongings.shop_id
+
+
+EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {
+    "drop_id": drop_id,
+    "order": order,
+    "mail_id": mail_id,
+    "seller_id": seller_id,
+    "session_id": session_id,
+    "shop_id": shop_id,
+}
 
 
 @pytest.fixture
