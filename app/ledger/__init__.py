@@ -20,6 +20,18 @@ from app.ledger.refunds import DueRefund, RefundRow
 from app.ledger.report import Account, OrdersLike, ParcelsLike, PlacesLike, RefundsLike
 from app.ledger.returns import DueGiveBack, Ended
 from app.ledger.sellers import Changed, DropCounts, Invited, Seller, SellerSession, Staff, Workplace
+from app.ledger.shop_orders import (
+    MoneyLine,
+    MoneySpot,
+    OrderLine,
+    OrderPage,
+    ShopDrop,
+    Spot,
+    Story,
+    Undelivered,
+    Wanted,
+    order_number,
+)
 from app.ledger.watch import Charge, Happening, Sales, VariantUnits, WatchedMoney
 
 __all__ = [
@@ -57,9 +69,13 @@ __all__ = [
     "LedgerImage",
     "LiveOrder",
     "Message",
+    "MoneyLine",
+    "MoneySpot",
     "NewDrop",
     "NextInLine",
     "NotPayable",
+    "OrderLine",
+    "OrderPage",
     "OrderRow",
     "OrdersLike",
     "ParcelRow",
@@ -74,14 +90,20 @@ __all__ = [
     "Sales",
     "Seller",
     "SellerSession",
+    "ShopDrop",
     "Shopper",
+    "Spot",
     "Staff",
     "StoredMessage",
+    "Story",
     "Stretch",
     "Submitted",
+    "Undelivered",
     "VariantBooks",
     "VariantUnits",
+    "Wanted",
     "WatchedMoney",
     "Wish",
     "Workplace",
+    "order_number",
 ]

@@ -337,6 +337,10 @@ class ShopOrdersPart(Pool):
             await note(ask, order_id, drop_id, "address corrected", SELLER)
             return True
 
+    async def parcel_enqueues(self, order_id: UUID) -> int:
+        """-> how often this parcel's job was put on the queue, a part of the next one's key."""
+        return await self._value("parcel_enqueues", order_id) or 0
+
 
 def order_number(order_id: UUID) -> str:
     """-> what an order is called within its drop: '5f3a-8c2e'. The list searches by it, and by any longer beginning."""

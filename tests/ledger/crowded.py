@@ -1,4 +1,4 @@
-"""A shop with a hundred thousand orders, written in SQL in a few seconds: paid, refunded, expired, waiting; with parcels and names."""
+"""A drop with a hundred thousand orders, written in SQL in a few seconds: paid, refunded, expired, waiting; parcels and names."""
 
 import asyncpg
 
@@ -11,8 +11,8 @@ STEPS = (
     SELECT 'buyer' || n || '@crowd.example', 'Buyer' || n || '@Crowd.example' FROM generate_series(1, $1::integer) AS n
     """,
     """
-    INSERT INTO orders (id, drop_id, variant_id, shopper_id, quantity, key, digest, state, amount_minor, currency, reserved_at, deadline,
-                        attempts, released, paid_at, ended_at, address)
+    INSERT INTO orders (id, drop_id, variant_id, shopper_id, quantity, key, digest, state, amount_minor, currency, reserved_at,
+                        deadline, attempts, released, paid_at, ended_at, address)
     SELECT (lpad(to_hex($2::integer), 8, '0') || lpad(to_hex(n), 8, '0') || substr(md5(n::text), 1, 16))::uuid, $2, $3::integer,
            shoppers.id, 1, 'k' || n, 'd', states.state, 4900, 'EUR', made.at, made.at + interval '10 minutes', 1,
            CASE WHEN states.state = 'EXPIRED' THEN true END,
@@ -45,7 +45,7 @@ STEPS = (
 
 
 async def crowd(hand: asyncpg.Connection, drop_id: int, variant_id: int, orders: int = ORDERS) -> None:
-    """Fill a drop with `orders` orders, reserved 50 ms apart from 2026-11-30 20:00 UTC on. Triggers and foreign keys rest meanwhile."""
+    """Fill a drop with `orders` orders, reserved 50 ms apart from 2026-11-30 20:00 UTC on. Triggers and keys rest meanwhile."""
     await hand.execute("SET session_replication_role = replica")
     await hand.execute(STEPS[0], orders)
     await hand.execute(STEPS[1], orders, drop_id, variant_id, RARE_EVERY)

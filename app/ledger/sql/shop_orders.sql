@@ -239,3 +239,7 @@ WHERE orders.id = $1 AND drops.id = orders.drop_id AND drops.shop_id = $2 AND dr
   AND (orders.state = 'PENDING_PAYMENT'
        OR orders.state = 'PAID' AND EXISTS (SELECT FROM parcels WHERE order_id = $1 AND parcels.state = 'waiting' AND creates = 0 AND claim IS NULL))
 RETURNING orders.drop_id;
+
+-- name: parcel_enqueues
+-- How often this parcel's job was put on the queue: part of the next one's key.
+SELECT enqueues FROM parcels WHERE order_id = $1;
