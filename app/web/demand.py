@@ -2,8 +2,8 @@
 
 Guarantees: a press costs one dictionary entry and never waits (`count`). A process hands in its own counts so far, so a lost answer
 or a retry counts nothing twice. What is remembered is bounded; what had to be forgotten because the ledger was away for too long is
-itself counted, and the report says so. Around the opening counts keep their second, long before and after it their minute, so that a
-drop that stays open for a year does not fill the ledger.
+itself counted, and the report says so. Around the opening counts keep their second, long before and after it their minute: a drop
+that stays open for a year does not fill the ledger.
 
 The ledger gone: counts wait here and go out when it is back. This process killed: what it counted since its last word (a second) is
 lost, and the ledger knows from when on (`counting_gaps`). The clock set back: seconds that come twice are counted once.
@@ -13,7 +13,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import structlog
 
@@ -58,7 +58,10 @@ class Demand:
         """Until cancelled."""
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
-            await self.hand_in()
+            try:
+                await self.hand_in()
+            except Exception:
+                log.exception("demand could not be handed in; trying again")
 
     async def stop(self) -> None:
         """Hand in the rest and say that nothing is missing."""
@@ -114,8 +117,3 @@ class Demand:
         if -EXACT_BEFORE_SECONDS <= after <= EXACT_AFTER_SECONDS:
             return second, 1
         return second - second % MINUTE_SECONDS, MINUTE_SECONDS
-
-
-def exact_until(opens_at: datetime) -> datetime:
-    """-> up to when presses are counted by the second."""
-    return opens_at + timedelta(seconds=EXACT_AFTER_SECONDS)
