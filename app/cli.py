@@ -90,6 +90,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--name", required=True)
     one.add_argument("--owner", required=True, metavar="EMAIL")
 
+    staff = _group(commands, "staff", "who works for shops")
+    one = _add(staff, "reset-second-factor", "let somebody who lost phone and recovery codes set up anew", _staff_reset)
+    one.add_argument("email")
+
     drops = _group(commands, "drop", "drops")
     one = _add(drops, "create", "publish a drop and print it as JSON", _drop_create)
     one.add_argument("--slug", required=True, help="its name in addresses")
@@ -263,6 +267,20 @@ def _shop_create(arguments) -> None:
         return {"id": await office.ledger.create_shop(arguments.name, arguments.owner), "name": arguments.name}
 
     _print(_in_office(arguments.data, create))
+
+
+def _staff_reset(arguments) -> None:
+    from app.domain import emails
+
+    email = emails.normalise(arguments.email)
+
+    async def reset(office):
+        if not await office.ledger.remove_second_factor(email, "command line"):
+            raise NotFound(f"{email} has no second factor")
+        await office.feed.publish("sellers")
+
+    _in_office(arguments.data, reset)
+    _print({"email": email, "second_factor": False})
 
 
 def _drop_create(arguments) -> None:

@@ -44,6 +44,7 @@ WORKER_MARGIN_SECONDS = 3.0  # to close connections, after the last claimed job 
 OPEN_FILES_FALLBACK = 10_240  # where the hard limit is "unlimited" but the kernel takes no such value
 SERVERS, SANDBOXES, OURS = 2, 1, 0  # stages: who uses a server stops before it
 LEFTOVERS = "processes.json"
+DEMO_OWNER = "mira@example.org"  # as app/demo.py has it, which is too heavy to import here
 DEMO_DONE = "demo"
 PACKAGE = Path(__file__).parent
 
@@ -259,6 +260,8 @@ class _Machine:
 
     def announce(self) -> None:
         say(f"Doorman serves {self.url} (ready after {time.monotonic() - self.began:.1f} s)")
+        demo = self.commands.demo and self.options.demo and self.outside.get("DOORMAN_ENV") != "production"
+        say(f"  dashboard  {self.url}/seller" + (f" (the demo's owner is {DEMO_OWNER})" if demo else ""))
         if self.outside.get("DOORMAN_ENV") != "production":
             say(f"  mailbox    {self.url}/dev/mail")
         for name, sandbox in self.sandboxes.items():

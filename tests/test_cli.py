@@ -12,7 +12,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from app import cli
+from app import cli, demo, up
 from app.settings import Settings
 from tests.mail.test_bounces import report as report_on
 
@@ -321,3 +321,19 @@ def test_a_mail_that_came_back_is_handed_in_by_the_mail_server_and_shown(doorman
 def test_a_report_is_handed_in_again_when_the_ledger_is_away(doorman):
     away = doorman("mail", "bounced", stdin=report_on().decode(), DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert "Traceback" not in away.stderr and away.returncode == os.EX_TEMPFAIL
+
+
+async def test_a_lost_second_factor_is_reset_from_the_command_line(doorman, shop, database_url):
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(
+        "INSERT INTO second_factors (email, nonce, confirmed_at) VALUES ('ada@example.com', $1, now())", bytes(20)
+    )
+    said = answer(doorman("staff", "reset-second-factor", "ADA@example.com"))
+    assert json.loads(said) == {"email": "ada@example.com", "second_factor": False}
+    assert await connection.fetchval("SELECT actor || ': ' || action FROM audit") == "command line: second factor removed"
+    assert refusal(doorman("staff", "reset-second-factor", "ada@example.com")) == "doorman: ada@example.com has no second factor\n"
+    await connection.close()
+
+
+def test_up_names_the_demos_owner_as_the_demo_makes_it():
+    assert up.DEMO_OWNER == demo.OWNER

@@ -278,14 +278,14 @@ class SellersPart(Pool):
             await ask.count("put_recovery_codes", seller.email, list(hashes))
             await note_audit(ask, seller.shop_id, seller.actor, "recovery codes renewed", seller.email)
 
-    async def remove_second_factor(self, email_norm: str) -> bool:
+    async def remove_second_factor(self, email_norm: str, actor: str) -> bool:
         """Its owner begins anew: nothing counts as shown any more -> False: there was none."""
         async with self._transaction() as ask:
             if not await ask.count("remove_second_factor", email_norm):
                 return False
             await ask.count("nothing_proven", email_norm)
             for workplace in await ask.rows("workplaces", email_norm):
-                await note_audit(ask, workplace["shop_id"], email_norm, "second factor removed", email_norm)
+                await note_audit(ask, workplace["shop_id"], actor, "second factor removed", email_norm)
             return True
 
     # sessions, as their owner sees them

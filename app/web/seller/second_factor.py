@@ -88,7 +88,7 @@ async def remove(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Respo
             verb=_("Begin anew"),
             back=YOU,
         )
-    await doors.office.ledger.remove_second_factor(seller.email)
+    await doors.office.ledger.remove_second_factor(seller.email, seller.actor)
     await doors.sellers.changed()
     return redirect(call, f"{PREFIX}/second-factor?next={YOU}")
 

@@ -150,7 +150,9 @@ async def test_every_route_hears_its_rule_from_every_role_about_its_own_and_abou
     untouched = {shop_id: Belongings(shop, shop_id) for shop_id in (shop.shop_id, shop.other_shop_id)}
     for route in routes_of(shop):
         missing = [name for name, _kind in route.parameters if name not in EXAMPLES]
-        assert not missing, f"{route}: conftest.EXAMPLES says nothing about {missing}"
+        if missing:
+            wrong.append(f"{route}: conftest.EXAMPLES says nothing about {missing}")
+            continue
         for who in (NOBODY, UNPROVEN, *(role.value for role in Role)):
             for whose in ("own", "other", "unknown") if route.parameters else ("own",):
                 rule = expected(route, who, whose)
