@@ -142,6 +142,8 @@ def heard(route: Route, status: int, location: str) -> str:
         return "sign in"
     if status == 303 and location.startswith("/seller/second-factor?next="):
         return "second factor"
+    if status == 404 and not route.parameters:  # what it is about stands in the form, which is empty here
+        return "let in"
     return {403: "forbidden", 404: "not there"}.get(status, "broken" if status >= 500 else "let in")
 
 
