@@ -15,6 +15,7 @@ from uuid import UUID
 
 from app.domain.addresses import Address, as_stored
 from app.domain.emails import EMAIL_CHARACTERS_MAX
+from app.errors import NotFound
 from app.ledger.accounts import address_of
 from app.ledger.attention import Attention
 from app.ledger.events import SELLER, Event, event_from, note
@@ -304,8 +305,12 @@ class ShopOrdersPart(Pool):
         return await self._value("shop_attention_count", shop_id, ATTENTION_COUNT_MAX)
 
     async def mail_seen(self, shop_id: int, mail_id: int) -> bool:
-        """Somebody has seen to a mail that did not arrive -> False: it is not shown."""
-        return await self._count("mail_seen", mail_id, shop_id) == 1
+        """Somebody has seen to a mail that did not arrive -> False: it is not shown any more. NotFound: not a mail of this shop."""
+        if await self._count("mail_seen", mail_id, shop_id):
+            return True
+        if not await self._value("shop_has_mail", mail_id, shop_id):
+            raise NotFound("no such mail")
+        return False
 
     # ---- what a seller may mend -----------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import pytest
 
 from app.domain.addresses import Address, as_stored
 from app.domain.orders import Refusal
+from app.errors import NotFound
 from app.ledger import Wanted, order_number
 from app.ledger.shop_orders import FOUND_MAX, SENT_AGAIN_AN_HOUR_MAX
 from ledger.crowded import crowd
@@ -179,7 +180,8 @@ async def test_another_shop_mends_nothing(scene, other):
     await scene.hand.execute("UPDATE messages SET state = 'failed'")
     [mail] = [mail for mail in (await scene.ledger.story(scene.shop_id, order_id)).mails if mail.kind == "confirmation"]
     assert not await scene.ledger.send_again(other.shop_id, order_id, mail.id, "wish")
-    assert not await scene.ledger.mail_seen(other.shop_id, mail.id)
+    with pytest.raises(NotFound):
+        await scene.ledger.mail_seen(other.shop_id, mail.id)
     assert not await scene.ledger.correct_address(other.shop_id, order_id, replace(HOME, town="Graz"), HOME)
     assert (await scene.order(order_id)).address == HOME
     assert await scene.ledger.shop_undelivered(other.shop_id, 10) == []

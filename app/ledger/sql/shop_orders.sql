@@ -205,6 +205,16 @@ JOIN drops ON drops.id = coalesce(orders.drop_id, places.drop_id)
 WHERE messages.id = $1 AND seen.id = $1 AND drops.shop_id = $2
   AND messages.state IN ('failed', 'unknown') AND messages.seen_at IS NULL;
 
+-- name: shop_has_mail
+-- Whether this mail is about an order, or a place of a list, of this shop.
+SELECT EXISTS (
+    SELECT FROM messages
+    LEFT JOIN orders ON orders.id = messages.order_id
+    LEFT JOIN places ON places.id = messages.place_id
+    JOIN drops ON drops.id = coalesce(orders.drop_id, places.drop_id)
+    WHERE messages.id = $1 AND drops.shop_id = $2
+);
+
 -- name: send_again
 -- The same mail of an order once more under the wish $4, to where its buyer reads mail now; at most $6 an hour for an order.
 INSERT INTO messages (kind, subject_id, order_id, recipient, language, data, state)

@@ -200,7 +200,7 @@ async def test_another_shops_orders_answer_as_orders_that_do_not_exist(shop, str
     ):
         form = {"wish": "w", "what": "all", "sure": "yes", **asdict(HOME)}
         assert (await stranger.post(f"/seller/orders/{paid}{path}", data=form)).status_code == 404, path
-    await stranger.post(f"/seller/mails/{mail['id']}/seen")
+    assert (await stranger.post(f"/seller/mails/{mail['id']}/seen")).status_code == 404
     assert written == await shop.rows(EVERYTHING)
     assert not await shop.rows("SELECT 1 FROM refunds")
 
