@@ -2,17 +2,19 @@
 
 import asyncio
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.domain.orders import FINAL, OrderState, Refusal
 from app.errors import BadInput, ProviderRefused, ProviderSilent
+from app.payments import Notice, Outcome, OutcomeKind
 from app.purchase.refunding import cancel_drop, give_back_unasked, refund_order
 from tests.doubles import Died, ListQueue
 
 ORDERS = 2
 CARDS = ("pm_card_visa", "pm_card_chargeDeclined", "pm_card_authenticationRequired")
 FAULTS = (Died(), ProviderSilent("no reply"), ProviderRefused("no"))
+NOTICES = ("payment_intent.succeeded", "payment_intent.payment_failed", "charge.refunded")
 CALLS = ("create_intent", "confirm", "retrieve", "cancel", "refund")
 
 SITUATIONS = {
@@ -21,6 +23,12 @@ SITUATIONS = {
     "authenticating": [("submit", 0, CARDS[2]), ("charge", 0)],
     "paid": [("submit", 0, CARDS[0]), ("charge", 0)],
     "paid unseen": [("submit", 0, CARDS[0]), ("fault", "confirm", "after", 1), ("charge", 0)],
+    "paid unseen and given up": [
+        ("submit", 0, CARDS[0]),
+        ("fault", "confirm", "after", 1),
+        ("charge", 0),
+        ("seller gives back", 0),
+    ],
     "authenticated unseen": [
         ("submit", 0, CARDS[2]),
         ("charge", 0),
@@ -43,6 +51,7 @@ steps = st.one_of(
     st.tuples(st.just("seller gives back"), which),
     st.tuples(st.just("refund"), which, st.sampled_from([None, 1, 2000, 4900]), st.booleans()),
     st.tuples(st.just("fault"), st.sampled_from(CALLS), st.sampled_from(["before", "after"]), st.sampled_from(range(len(FAULTS)))),
+    st.tuples(st.just("notice"), which, st.sampled_from(NOTICES), st.integers(0, 1)),
     st.tuples(st.just("time passes")),
     st.tuples(st.just("sweep")),
     st.tuples(st.just("drop cancelled")),
@@ -75,6 +84,8 @@ async def play(shop, drop, orders, step) -> None:
         case ("refund", _, amount, restock):
             wanted = await refund_order(shop.ledger, order, amount_minor=amount, restock=restock)
             await till.refund(order, wanted.purpose)
+        case ("notice", _, kind, number) if row.intent_id:
+            await till.hear(a_notice(shop, order, kind, number))
         case ("fault", call, when, fault):
             shop.provider.faults[(call, when)] = FAULTS[fault]
         case ("time passes",):
@@ -83,6 +94,21 @@ async def play(shop, drop, orders, step) -> None:
             await shop.sweeps()
         case ("drop cancelled",):
             await cancel_drop(shop, drop.slug)
+
+
+def a_notice(shop, order, kind: str, number: int) -> Notice:
+    """The provider's word on an order's payment: true about a capture and about what went back, late or early about all else.
+
+    The same `number` is the same notice, delivered once more.
+    """
+    intent_id = f"pi_{order}"
+    captured = shop.provider.captures(order) > 0
+    if kind == "payment_intent.succeeded" and not captured:
+        kind = "payment_intent.created"
+    found = OutcomeKind.CAPTURED if kind == "payment_intent.succeeded" else OutcomeKind.DECLINED
+    refunded = shop.provider.refunded_minor(order) if kind == "charge.refunded" else None
+    outcome = None if refunded is not None else Outcome(found, intent_id, 4900, "EUR")
+    return Notice(f"evt_{order}_{kind}_{number}", kind, order, intent_id, outcome, refunded)
 
 
 async def begin(shop, drop, order, situation) -> None:
@@ -143,9 +169,17 @@ async def money_agrees(shop, drop, orders, *, resting: bool) -> None:
         assert (await shop.ledger.verify_history()).broken == []
 
 
+def every_situation_by_itself(tell):
+    """What many steps lead to is told in any case, not only when chance finds it."""
+    for situation in SITUATIONS:
+        tell = example((situation,) * ORDERS, [])(tell)
+    return tell
+
+
 async def test_captures_minus_refunds_are_the_books_in_any_story(shop):
     loop = asyncio.get_running_loop()
 
+    @every_situation_by_itself
     @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
     @given(st.tuples(*[st.sampled_from(sorted(SITUATIONS))] * ORDERS), st.lists(steps, max_size=12))
     def tell(situations, story):
