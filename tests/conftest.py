@@ -1,7 +1,5 @@
 """Real servers for the tests: one Valkey and one PostgreSQL a session, an empty gate and a fresh migrated database a test."""
 
-import itertools
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -12,6 +10,7 @@ import structlog
 
 from app.embedded import postgres, valkey
 from app.ledger.migrate import migrate
+from tests.databases import Databases, database
 
 
 @pytest.fixture(autouse=True)
@@ -47,27 +46,20 @@ def postgres_dsn(folder):
 
 
 @pytest.fixture(scope="session")
-async def migrated_template(postgres_dsn):
+async def databases(postgres_dsn):
     connection = await asyncpg.connect(postgres_dsn)
     await connection.execute("CREATE DATABASE migrated")
-    dsn = postgres_dsn.replace("/doorman?", "/migrated?")
-    await migrate(dsn)
-    yield "migrated"
+    await migrate(database(postgres_dsn, "migrated"))
+    yield await Databases.of(postgres_dsn, connection)
     await connection.close()
-
-
-_numbers = itertools.count()
 
 
 @pytest.fixture
-async def database_url(postgres_dsn, migrated_template):
-    """A fresh database with the whole schema."""
-    name = f"t{os.getpid()}_{next(_numbers)}"
-    connection = await asyncpg.connect(postgres_dsn)
-    await connection.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
-    yield postgres_dsn.replace("/doorman?", f"/{name}?")
-    await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    await connection.close()
+async def database_url(postgres_dsn, databases):
+    """An empty database with the whole schema."""
+    name = await databases.take()
+    yield database(postgres_dsn, name)
+    await databases.hand_back(name)
 
 
 @pytest.fixture
