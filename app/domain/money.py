@@ -62,7 +62,7 @@ def read_amount(text: str, locale: str) -> Decimal | None:
     whole, _, fraction = digits.rpartition(decimal) if decimal in marks else (digits, "", "")
     if not _GROUPED.fullmatch(whole) or decimal and decimal in whole:
         return None
-    return Decimal(f"{whole.replace('.', '').replace(',', '')}.{fraction or 0}")
+    return Decimal(f"{whole.replace('.', '').replace(',', '')}{f'.{fraction}' if fraction else ''}")
 
 
 def minor_of(amount: Decimal, currency: str) -> int | None:

@@ -131,7 +131,14 @@ def checked(plan: Plan, now: datetime) -> Checked:
     return found
 
 
-def check_words_of(plan: Plan) -> Checked:
+def checked_times(plan: Plan, now: datetime) -> Checked:
+    """-> the same of when it opens and closes."""
+    found = Checked()
+    _check_times(plan, now, found)
+    return found
+
+
+def checked_words(plan: Plan) -> Checked:
     """-> the same of what may still change once a drop is published: words, pictures, where it is sent."""
     found = Checked()
     _check_words(plan, found)

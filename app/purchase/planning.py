@@ -13,7 +13,7 @@ import structlog
 
 from app import clock
 from app.domain.drops import Door, Drop
-from app.domain.plan import PICTURE_GONE, SOLD_MEANWHILE, Plan, check_words_of, checked, refuse_postponing
+from app.domain.plan import PICTURE_GONE, SOLD_MEANWHILE, Plan, checked, checked_words, refuse_postponing
 from app.errors import BadInput, DoormanError, NotFound
 from app.ledger import Ledger, NewDrop
 from app.ledger.plan import Words
@@ -69,7 +69,7 @@ async def new_drop(ledger: Ledger, shop_id: int, plan: Plan) -> NewDrop:
 async def edit_words(office: Office, shop_id: int, drop_id: int, version: int, plan: Plan, actor: str) -> Drop:
     """Title, description, pictures and countries of the plan become the drop's -> it. Incomplete, Stale, NotFound."""
     drop = await own_drop(office.ledger, shop_id, drop_id)
-    found = check_words_of(plan)
+    found = checked_words(plan)
     found.problems.pop("slug", None)  # the address is not among what changes
     if not found.complete:
         raise Incomplete(found.problems)

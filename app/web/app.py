@@ -35,6 +35,7 @@ from app.web.guard import Guard
 from app.web.hot import Hot
 from app.web.metrics import Metrics
 from app.web.page_cache import PageCache
+from app.web.picture_intake import Intake
 from app.web.picture_memory import Pictures
 from app.web.problems import Problem, Problems, problem_of
 from app.web.render import Renderer
@@ -132,6 +133,7 @@ def create_app(parts: wiring.Web) -> Guard:
         sessions=sessions,
         metrics=metrics,
         pictures=kept_pictures,
+        intake=Intake(),
         share_pictures=SharePictures(kept_pictures),
         letters=Letters(settings.public_url, settings.secret),
         lists=lists,

@@ -26,6 +26,7 @@ from app.settings import Settings
 from app.web.call import Call
 from app.web.catalogue import Catalogue
 from app.web.metrics import Metrics
+from app.web.picture_intake import Intake
 from app.web.picture_memory import Pictures
 from app.web.render import Renderer
 from app.web.scenes import Scenes
@@ -62,6 +63,7 @@ class Doors:
     sessions: Sessions
     metrics: Metrics
     pictures: Pictures
+    intake: Intake  # takes in what sellers upload
     share_pictures: SharePictures
     letters: Letters
     lists: Lists

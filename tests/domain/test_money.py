@@ -2,7 +2,16 @@ from decimal import Decimal
 
 import pytest
 
-from app.domain.money import AMOUNT_MINOR_MAX, as_decimal, exponent, format_money, parse_minor
+from app.domain.money import (
+    AMOUNT_MINOR_MAX,
+    as_decimal,
+    current_currencies,
+    exponent,
+    format_money,
+    minor_of,
+    parse_minor,
+    read_amount,
+)
 from app.errors import BadInput
 
 
@@ -72,3 +81,59 @@ def test_an_amount_is_exact():
 )
 def test_money_is_shown_in_the_reader_s_way(minor, currency, locale, shown):
     assert format_money(minor, currency, locale) == shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "english", "german"),
+    [
+        ("49", "49", "49"),
+        (" 49,00 ", "49.00", "49.00"),
+        ("49.00", "49.00", "49.00"),
+        ("0.5", "0.5", "0.5"),
+        ("1.234,50", "1234.50", "1234.50"),
+        ("1,234.50", "1234.50", "1234.50"),
+        ("1\u2019234.50", "1234.50", "1234.50"),
+        ("1\u202f234,5", "1234.5", "1234.5"),
+        ("1.234.567", "1234567", "1234567"),
+        ("1.250", "1.250", "1250"),  # the one that a language decides
+        ("1,250", "1250", "1.250"),
+    ],
+)
+def test_an_amount_is_read_as_people_write_it(typed, english, german):
+    assert (str(read_amount(typed, "en")), str(read_amount(typed, "de"))) == (english, german)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        ".",
+        "1.",
+        ",5",
+        "-1",
+        "+1",
+        "1e5",
+        "NaN",
+        "Infinity",
+        "\u0664\u0669",
+        "49.5.5",
+        "1.234,567.8",
+        "12,34,567",
+        "1 00",
+        "\u20ac5",
+        "9" * 31,
+    ],
+)
+def test_what_could_be_anything_is_no_amount(typed):
+    assert read_amount(typed, "en") is None and read_amount(typed, "de") is None
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "minor"), [("49.00", "EUR", 4900), ("49.00", "JPY", 49), ("49.5", "JPY", None), ("1.2345", "KWD", None)]
+)
+def test_an_amount_has_no_more_decimals_than_its_currency(amount, currency, minor):
+    assert minor_of(Decimal(amount), currency) == minor
+
+
+def test_currencies_that_are_tender_today_are_offered():
+    assert {"EUR", "JPY", "KWD", "SEK"} <= current_currencies() and not {"DEM", "ITL", "XAU"} & current_currencies()

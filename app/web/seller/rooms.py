@@ -4,7 +4,21 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 
 from app.web.doors import Doors
-from app.web.seller import attention, audit, exports, orders, overview, people, second_factor, staff, watch, you
+from app.web.seller import (
+    attention,
+    audit,
+    exports,
+    orders,
+    overview,
+    people,
+    plan,
+    plan_changes,
+    report,
+    second_factor,
+    staff,
+    watch,
+    you,
+)
 from app.web.seller.access import PREFIX, check_rights, guard_of, seller_of
 
 ROOMS = (
@@ -15,6 +29,9 @@ ROOMS = (
     staff,
     audit,
     watch,
+    report,
+    plan,
+    plan_changes,
     orders,
     attention,
     exports,

@@ -21,8 +21,10 @@ class Place:
 
 PLACES = (
     Place(N_("Drops"), "/seller", Right.VIEW, ("/seller/drops",)),
+    Place(N_("Drafts"), "/seller/drafts", Right.PLAN),
     Place(N_("Orders"), "/seller/orders", Right.ORDERS),
     Place(N_("Attention"), "/seller/attention", Right.ORDERS, counted="/seller/attention/count"),
+    Place(N_("Accounts"), "/seller/accounts", Right.VIEW),
     Place(N_("Staff"), "/seller/staff", Right.STAFF),
     Place(N_("Audit log"), "/seller/audit", Right.SHOP),
 )

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from app.domain.drops import Drop
+from app.domain.plan import Plan
 from app.domain.roles import Role
 from app.web.doors import Doors
 from app.web.seller.sessions import SellerSessions
@@ -87,8 +88,13 @@ async def shop_id(belongings: Belongings) -> int:
     return belongings.shop_id
 
 
+async def draft_id(belongings: Belongings) -> int:
+    return await belongings.shop.ledger.add_draft(belongings.shop_id, Plan(title="A draft"), belongings.email)
+
+
 EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {
     "drop_id": drop_id,
+    "draft_id": draft_id,
     "order": order,
     "mail_id": mail_id,
     "seller_id": seller_id,
