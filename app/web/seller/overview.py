@@ -49,7 +49,9 @@ async def show_overview(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -
         title=_("Drops"),
         rows=rows,
         next_opening=next_opening(rows),
-        over=OVER,
+        over_phases=OVER,
+        may_plan=seller.may(Right.PLAN),
+        may_see_orders=seller.may(Right.ORDERS),
     )
 
 
