@@ -22,6 +22,8 @@ MEASURES = {
     "race": "payments starved past their deadline",
     "gate": "CPU of a gate call, by waiting buyers",
     "no": "a refused buy against a bare callable that answers the same bytes",
+    "decided": "a granted buy against a handler that only reads the form and verifies the cookie",
+    "page": "a drop's page, and the 304, against a bare callable",
 }
 
 

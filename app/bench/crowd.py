@@ -267,7 +267,12 @@ class _Line(asyncio.Protocol):
         if self._parser is None:
             head = data.find(b"\r\n\r\n") + 4
             length = LENGTH.search(data, 0, head)
-            if length is not None and head + int(length[1]) == len(data) and data.startswith(HTTP) and not CLOSE.search(data, 0, head):
+            if (
+                length is not None
+                and head + int(length[1]) == len(data)
+                and data.startswith(HTTP)
+                and not CLOSE.search(data, 0, head)
+            ):
                 self._answered(int(data[9:12]), data[head:], True)
                 return
             self._parser, self._body = httptools.HttpResponseParser(self), []

@@ -26,9 +26,7 @@ def take(place: Stage, pairs: int, buyers: int):
     drop = place.drop("Nothing left", 1)
     cookies = place.shoppers(SHOPPERS_WARM + (pairs + 1) * buyers)
     sample(place.buys(drop, cookies[:SHOPPERS_WARM], "warm"), place.pid)  # one of them buys the only unit
-    asks = [
-        place.buys(drop, cookies[first : first + buyers], f"no{first}") for first in range(SHOPPERS_WARM, len(cookies), buyers)
-    ]
+    asks = [place.buys(drop, cookies[first : first + buyers], f"no{first}") for first in range(SHOPPERS_WARM, len(cookies), buyers)]
     answer = answer_to(asks[0].url, asks[0].request(0))
     with place.baseline(answer) as (url, pid):
         taken = alternate(

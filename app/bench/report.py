@@ -1,7 +1,7 @@
 """How a measure is printed: a small table for people, one JSON object for programs, and the findings that make it fail.
 
-A measure against a target prints rows: both sides, the number that is judged, the target, met or missed. A missed target is news, not
-a failure (a busy machine misses some); what fails is a wrong answer, or with `--compare FILE` a row that got worse than in that file.
+A measure against a target prints rows: both sides, the number that is judged, the target, met or missed. A missed target is news,
+not a failure (a busy machine misses some); what fails is a wrong answer, or with `--compare FILE` a row that got worse than in it.
 """
 
 import argparse

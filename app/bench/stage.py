@@ -23,7 +23,10 @@ from app.bench.site import Site, new_drop, site
 from app.domain.drops import Drop
 
 BROWSER = (
-    ("User-Agent", "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"),
+    (
+        "User-Agent",
+        "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
+    ),
     ("Accept-Language", "en-GB,en;q=0.9"),
     ("Accept-Encoding", "gzip, deflate, br"),
 )

@@ -71,6 +71,20 @@ class Limiter:
         calls.owed.append(now)
         return 0
 
+    def passes_on_credit(self, name: object) -> bool:
+        """-> whether `look` would say 0; then the call is counted as by `look`, else not at all."""
+        if not self.has_credit(name):
+            return False
+        self.look(name)
+        return True
+
+    def has_credit(self, name: object) -> bool:
+        calls = self._calls.get(name)
+        if calls is None or not calls.made_at:
+            return self._credit_calls > 0
+        now = monotonic()
+        return calls.shut_until <= now and sum(at > now - self._window for at in calls.made_at) < self._credit_calls
+
     async def ask(self, name: object) -> int:
         """Have the call that `look` just took in counted by the gate, with those that are owed -> 0, or seconds to wait."""
         now = monotonic()

@@ -67,6 +67,18 @@ class Counter:
             self._refresh(drop.id)
         return answer
 
+    def refuses_at_once(self, drop_id: int, buyer: int, variant_id: int) -> Answer | None:
+        """-> the no that `buy` would say without asking anybody, counted as said; None: `buy` must be awaited."""
+        remembered = self._from_memory(drop_id, buyer, variant_id)
+        if remembered is None or not self._limiter.passes_on_credit(buyer):
+            return None
+        self.answers_from_memory += 1
+        return remembered
+
+    def remembers(self, drop_id: int) -> bool:
+        """Might `refuses_at_once` answer anybody in this drop?"""
+        return drop_id in self._memory
+
     def forget(self, drop_id: int) -> None:
         """The feed says that this drop's stock changed: ask the gate again."""
         self._memory.pop(drop_id, None)

@@ -85,15 +85,45 @@ class Guard:
         if scope["type"] == "lifespan":
             await self.inner(scope, receive, send)
             return
-        call = Call(scope)
-        call.address = self.addresses.of(scope, call)
+        call = scope.get(SCOPE_KEY) or self.call_of(scope)
         chosen = call.choose_language(mirrored=not self.production)
         languages.speak(call.language)
-        scope[SCOPE_KEY] = call
         if scope["type"] == "websocket":
             await self.socket(scope, call, receive, send)
         else:
             await self.request(scope, call, receive, send, chosen and not call.partial)
+
+    def call_of(self, scope: dict[str, Any]) -> Call:
+        call = scope[SCOPE_KEY] = Call(scope)
+        call.address = self.addresses.of(scope, call)
+        return call
+
+    def at_once(self, scope: dict[str, Any], body: bytes) -> tuple[int, bytes] | None:
+        """-> (status, the rest of the answer behind the server's own headers) for what needs no waiting (ready.py).
+
+        None: the request goes the ordinary way; nothing has happened then. It is judged here exactly as there, so that whatever is
+        odd about a request is left to the one place that can say what.
+        """
+        door = self.inner.door_at_once(scope["method"], scope["path"])
+        if door is None:
+            return None
+        call = self.call_of(scope)
+        if call.choose_language(mirrored=not self.production) or self.refuse_target(scope, call) is not None:
+            return None
+        sender = self.counted_sender(call)
+        if sender is not None and not self.limiter.has_credit(sender):
+            return None
+        if scope["method"] == "POST":
+            if self.refuse_origin(call) is not None or len(body) > BODY_BYTES_MAX:
+                return None
+            call.body = body
+        call.session = self.session_of(call)
+        ready = door(call, scope["headers"])
+        if ready is None:
+            return None
+        if sender is not None:
+            self.limiter.look(sender)
+        return ready.status, ready.whole(self.headers_for(call.host, call.card_form))
 
     async def socket(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable) -> None:
         problem = self.refuse_target(scope, call) or await self.refuse_pace(call) or self.refuse_origin(call)
@@ -170,13 +200,19 @@ class Guard:
 
     async def refuse_pace(self, call: Call) -> Problem | None:
         """How often the request's sender asks."""
-        if self.spare_loopback and is_loopback(call.address):
+        sender = self.counted_sender(call)
+        if sender is None:
             return None
-        sender = limited_as(call.address)
         wait = self.limiter.look(sender)
         if wait == ASK:
             wait = await self.limiter.ask(sender)
         return Problem(429, "Too many requests from your address. Wait a moment.", retry_after_seconds=wait) if wait else None
+
+    def counted_sender(self, call: Call) -> str | None:
+        """-> under which name the request's sender is counted; None: not at all."""
+        if self.spare_loopback and is_loopback(call.address):
+            return None
+        return limited_as(call.address)
 
     def refuse_origin(self, call: Call) -> Problem | None:
         """Unsafe methods and handshakes: a browser must say that the page it acts for is ours; what is no browser says nothing."""

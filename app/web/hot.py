@@ -8,6 +8,7 @@ is said only for what the gate has granted.
 
 import secrets
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from app.domain.drops import Drop, Variant
 from app.domain.keys import check_key
 from app.domain.verdicts import Answer, Verdict
 from app.errors import BadInput, DoormanError, NotFound
-from app.languages import Language, _
+from app.languages import Language, _, speaking
 from app.live import JSON, JSON_SUBPROTOCOL, Hub
 from app.purchase.reserving import Counter
 from app.web.call import SCOPE_KEY, Call, UnsupportedMedia
@@ -26,6 +27,7 @@ from app.web.demand import Demand
 from app.web.metrics import Metrics
 from app.web.page_cache import LIST, LIST_PATH, PageCache
 from app.web.problems import HTML_TYPE, JSON_TYPE, NO_STORE, Problem, Problems, problem_of, send_answer
+from app.web.ready import Header, Raw, Ready
 from app.web.render import Renderer
 from app.web.sayings import refusal_problem, said
 from app.web.scenes import Scenes, html_in, stock_json
@@ -39,7 +41,6 @@ VARIANT_CHARACTERS_MAX = 80
 REFUSALS_CACHED = 1024
 CLOSED = Answer(Verdict.CLOSED)
 
-Raw = tuple[int, list[tuple[bytes, bytes]], bytes]  # status, headers, body
 
 
 class Hot:
@@ -71,13 +72,14 @@ class Hot:
         self.metrics = metrics
         self.pages = pages
         self.demand = demand
-        self._refusals: dict[tuple, tuple[Drop, Raw]] = {}  # what is said -> (of which drop, the answer)
+        self._refusals: dict[tuple, tuple[Drop, Ready]] = {}  # what is said -> (of which drop, the answer)
 
     async def __call__(self, scope: dict[str, Any], receive, send) -> None:
         if scope["type"] == "lifespan":
             await self.inner(scope, receive, send)
             return
-        slug, _, verb = path[len(PREFIX) :].partition("/") if (path := scope["path"]).startswith(PREFIX) else ("", "", "")
+        path = scope["path"]
+        slug, verb = slug_and_verb(path)
         if scope["type"] == "websocket":
             if path.startswith(SELLER_PREFIX):
                 await self.inner(scope, receive, send)
@@ -116,7 +118,41 @@ class Hot:
             answer = self.problems.answer(problem_of(error), call)
         await send_answer(send, *answer)
 
+    # at once
+
+    def door_at_once(self, method: str, path: str) -> Callable[[Call, list[Header]], Ready | None] | None:
+        """-> who may know the answer to such a request by heart: called with it, a page or a no from memory, or None.
+
+        None at once, or from what is called: the request goes the ordinary way, and nothing was counted.
+        """
+        slug, verb = slug_and_verb(path)
+        if method == "GET" and not verb and (slug or path == LIST_PATH):
+            return partial(self.pages.at_once, slug or LIST)
+        if method == "POST" and verb == "buy":
+            drop = self.catalogue.known(slug)
+            if drop is not None and not drop.retired and self.counter.remembers(drop.id):
+                return partial(self.refuse_at_once, drop)
+        return None
+
+    def refuse_at_once(self, drop: Drop, call: Call, headers: list[Header]) -> Ready | None:
+        wants_json = call.wants_json
+        if call.session is None or not (wants_json or call.partial):
+            return None
+        try:
+            variant, _, _ = wish(call, drop)
+        except BadInput:
+            return None
+        answer = self.counter.refuses_at_once(drop.id, call.session.shopper_id, variant.id)
+        if answer is None:
+            return None
+        self.count(drop, answer)
+        return self.refusal(drop, answer, call.language, self.refusal_in_json if wants_json else self.refusal_in_html)
+
     # buy
+
+    def count(self, drop: Drop, answer: Answer) -> None:
+        self.metrics.verdict(answer.verdict)
+        self.demand.count(drop.id, answer.verdict)
 
     async def buy(self, call: Call, slug: str) -> Raw:
         drop = self.catalogue.known(slug) or await self.catalogue.find(slug)
@@ -126,8 +162,7 @@ class Hot:
             return self.sign_in_first(call, drop)
         variant, quantity, key = wish(call, drop)
         answer = CLOSED if drop.retired else await self.counter.buy(drop, call.session.shopper_id, variant, quantity, key)
-        self.metrics.verdict(answer.verdict)
-        self.demand.count(drop.id, answer.verdict)
+        self.count(drop, answer)
         return self.tell(call, drop, call.session.shopper_id, answer)
 
     def tell(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
@@ -141,9 +176,9 @@ class Hot:
             case Verdict.ALREADY_YOURS if not answer.allowed and answer.order_id is not None:
                 return go_to(call, f"/orders/{answer.order_id}", 200)
             case _ if call.wants_json:
-                return self.refusal(drop, answer, call.language, self.refusal_in_json)
+                return self.refusal(drop, answer, call.language, self.refusal_in_json).raw
             case _ if call.partial:
-                return self.refusal(drop, answer, call.language, self.refusal_in_html)
+                return self.refusal(drop, answer, call.language, self.refusal_in_html).raw
         return go_to(call, f"/drops/{drop.slug}?said={answer.verdict}", 303)
 
     def tell_reserved(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
@@ -156,16 +191,17 @@ class Hot:
         token = self.order_tokens.sign([str(answer.order_id), shopper_id, drop.id, now_ms()])
         return go_to(call, f"{order_url}?t={token}", 201)
 
-    def refusal(self, drop: Drop, answer: Answer, language: Language, say: Callable[[Drop, Answer], Raw]) -> Raw:
+    def refusal(self, drop: Drop, answer: Answer, language: Language, say: Callable[[Drop, Answer], Raw]) -> Ready:
         """-> a no, drawn once for everybody who hears the same while the drop stays as it is."""
         same = (drop.id, answer.verdict, answer.opens_at_ms, answer.retry_after_seconds, language.tag, say)
-        of, raw = self._refusals.get(same, (None, None))
+        of, ready = self._refusals.get(same, (None, None))
         if of is not drop:
             if len(self._refusals) >= REFUSALS_CACHED:
                 self._refusals.clear()
-            raw = say(drop, answer)
-            self._refusals[same] = (drop, raw)
-        return raw
+            with speaking(language):
+                ready = Ready(say(drop, answer))
+            self._refusals[same] = (drop, ready)
+        return ready
 
     def refusal_in_json(self, drop: Drop, answer: Answer) -> Raw:
         status, headers, body = self.problems.answer(refusal_problem(drop, answer), None)
@@ -207,6 +243,14 @@ class Hot:
         call: Call = scope[SCOPE_KEY]
         flavour = JSON if JSON_SUBPROTOCOL in scope.get("subprotocols", ()) else html_in(call.language)
         await self.hub.serve_socket(scope, receive, send, drop.id, flavour, address=call.address)
+
+
+def slug_and_verb(path: str) -> tuple[str, str]:
+    """'/drops/lamp/buy' -> ('lamp', 'buy'); two empty strings for what is no drop's."""
+    if not path.startswith(PREFIX):
+        return "", ""
+    slug, _, verb = path[len(PREFIX) :].partition("/")
+    return slug, verb
 
 
 def wish(call: Call, drop: Drop) -> tuple[Variant, int, str]:

@@ -6,6 +6,7 @@ compressed on its own, a hole as a stored block, and the checksum carried on. Th
 """
 
 import hashlib
+import re
 import struct
 import zlib
 
@@ -14,6 +15,7 @@ HOLES = {  # what stands before a hole (a quote: nobody can write that into a pa
     "time": ('data-server-time="', len("2026-11-30T20:00:00.000Z")),
     "key": ('name="key" value="', len(KEY_HOLE)),
 }
+READING = re.compile(rb'data-seq="\d*"')  # new at every drawing: two pages that differ in nothing else are the same page
 GZIP_LEVEL = 9
 TAG_CHARACTERS = 20
 
@@ -22,11 +24,12 @@ _LAST_BLOCK = b"\x03\x00"
 
 
 class PageBytes:
-    """A page and its `tag`, the ETag of its contents without the holes."""
+    """A page and its `tag`, the ETag of its contents without the holes and without the number of the reading it shows."""
 
     def __init__(self, html: str):
         self.pieces, self.holes = cut(html)
-        self.tag = b'W/"%b"' % hashlib.sha256(b"\0".join(self.pieces)).hexdigest()[:TAG_CHARACTERS].encode()
+        told = READING.sub(b"", b"\0".join(self.pieces))
+        self.tag = b'W/"%b"' % hashlib.sha256(told).hexdigest()[:TAG_CHARACTERS].encode()
         self._packed = [deflated(piece) for piece in self.pieces]
         self._first_checksum = zlib.crc32(self.pieces[0])
         self._last_piece = len(self.pieces) - 1

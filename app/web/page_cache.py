@@ -38,6 +38,7 @@ from app.web.call import Call
 from app.web.catalogue import Catalogue
 from app.web.page_bytes import KEY_HOLE, PageBytes
 from app.web.problems import HTML_TYPE
+from app.web.ready import Header, Raw, Ready
 from app.web.render import EVERYTHING, Mine, Renderer, Scene
 from app.web.scenes import Scenes
 
@@ -56,8 +57,6 @@ DROP_PATH = "/drops/"
 CACHE_CONTROL = (b"cache-control", b"private, no-cache")
 VARY = (b"vary", b"Accept, Accept-Encoding, Accept-Language, HX-Request-Type, Cookie")
 GZIP = (b"content-encoding", b"gzip")
-
-Raw = tuple[int, list[tuple[bytes, bytes]], bytes]  # status, headers, body
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class PageCache:
         self.lists = lists
         self.pages_drawn = 0  # by this process
         self._kept: dict[Which, Kept] = {}
-        self._ready: dict[tuple[Which, bool], tuple[Kept, float, Raw]] = {}  # (page, gzip) -> (of which, monotonic until, answer)
+        self._ready: dict[tuple[Which, str], tuple[Kept, float, Ready]] = {}  # (page, form) -> (of which, monotonic until, answer)
         self._drawing: dict[Which, asyncio.Task] = {}
         self._written: dict[str, float] = {}  # slug -> monotonic of the last write
         self._all_written = 0.0  # monotonic: no drawing that began before is good for any page
@@ -110,17 +109,28 @@ class PageCache:
         if kept is None:
             return None
         accepts_gzip, known_tags = wishes(headers)
-        if kept.page.tag in known_tags:
-            return 304, [(b"etag", kept.page.tag), CACHE_CONTROL, VARY], b""
-        if which.signed_in:
+        if which.signed_in and kept.page.tag not in known_tags:
             return put_together(kept, accepts_gzip)
-        ready = self._ready.get((which, accepts_gzip))
-        if ready is None or ready[0] is not kept or ready[1] < monotonic():
+        return self.ready(which, kept, accepts_gzip, known_tags).raw
+
+    def at_once(self, slug: str, call: Call, headers: list[Header]) -> Ready | None:
+        """-> the answer, when it stands ready; None: `answer` must be awaited."""
+        if call.session is not None or call.query_string or call.partial or call.wants_json:
+            return None
+        which = Which(slug, call.language, False)
+        kept = self.known(which)
+        return None if kept is None else self.ready(which, kept, *wishes(headers))
+
+    def ready(self, which: Which, kept: Kept, accepts_gzip: bool, known_tags: bytes) -> Ready:
+        """-> a page for those signed out, or, for anybody, that it is the one they have."""
+        form = "same" if kept.page.tag in known_tags else "gzip" if accepts_gzip else "plain"
+        of, until, ready = self._ready.get((which, form), (None, 0.0, None))
+        if of is not kept or (until < monotonic() and form != "same"):
             if len(self._ready) >= PAGES_MAX:
                 self._ready.clear()
-            ready = (kept, monotonic() + READY_SECONDS, put_together(kept, accepts_gzip))
-            self._ready[which, accepts_gzip] = ready
-        return ready[2]
+            ready = Ready(not_modified(kept) if form == "same" else put_together(kept, accepts_gzip))
+            self._ready[which, form] = (kept, monotonic() + READY_SECONDS, ready)
+        return ready
 
     async def answers(self, call: Call, slug: str) -> bool:
         """Is this page the same for the caller as for everybody else?"""
@@ -144,17 +154,24 @@ class PageCache:
 
     async def page(self, which: Which) -> Kept | None:
         """-> the page, drawn when it must be; None: there is no such drop. LedgerUnreachable: that cannot be told."""
-        kept, now = self._kept.get(which), monotonic()
-        if kept is not None and kept.drawn_at > self._written_at(which.slug) and now < kept.good_until:
-            age = now - kept.drawn_at
-            if age <= FRESH_SECONDS:
-                return kept
-            if age <= STALE_SECONDS and kept.settled:
-                self._draw_once(which)
-                return kept
+        kept = self.known(which)
+        if kept is not None:
+            return kept
         kept = await asyncio.shield(self._draw_once(which))  # one asker's hanging up is not the others' problem
         if kept is not None and kept.drawn_at <= self._written_at(which.slug):  # it was under way when the write came
             kept = await asyncio.shield(self._draw_once(which))
+        return kept
+
+    def known(self, which: Which) -> Kept | None:
+        """-> the page from memory alone, while it may be shown; one that is no longer fresh is drawn again in the background."""
+        kept, now = self._kept.get(which), monotonic()
+        if kept is None or kept.drawn_at <= self._written_at(which.slug) or now >= kept.good_until:
+            return None
+        age = now - kept.drawn_at
+        if age > FRESH_SECONDS:
+            if age > STALE_SECONDS or not kept.settled:
+                return None
+            self._draw_once(which)
         return kept
 
     def written(self, slug: str) -> None:
@@ -251,6 +268,10 @@ def good_seconds(scene: Scene) -> float:
     moments = (scene.opens_at - timedelta(seconds=LAST_SECONDS), scene.opens_at, scene.closes_at)
     ahead = ((moment - scene.server_time).total_seconds() for moment in moments if moment is not None)
     return min((seconds for seconds in ahead if seconds > 0), default=float("inf"))
+
+
+def not_modified(kept: Kept) -> Raw:
+    return 304, [(b"etag", kept.page.tag), CACHE_CONTROL, VARY], b""
 
 
 def put_together(kept: Kept, gzip: bool) -> Raw:

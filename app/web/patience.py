@@ -1,27 +1,51 @@
-"""Connections that send nothing, or send a request drop by drop, are not waited for.
+"""The connections of a web process: whoever sends nothing is not waited for, and what stands ready is answered at once.
 
 uvicorn bounds the pause between two requests; it does not bound how long the first one, or the head of any, may take. Here a head
 must be complete HEAD_SECONDS after its connection was made or its first byte came, and must fit into HEAD_BYTES_MAX. Bodies have
 their own bound (guard.py). A connection costs a timer only while a head is incomplete.
+
+An application with an `at_once(scope, body)` is asked it when a request came whole in one piece: what it answers (ready.py) goes
+out in one write, and no task is made. Whatever else comes, or whatever goes wrong there, is an ordinary ASGI request.
 """
 
 import asyncio
+import logging
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from app.web.ready import line
 
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 32 * 1024
 
+log = logging.getLogger("doorman.web")
+
+
+_own: tuple[list, bytes] = ([], b"")  # the server's headers, new every second, and their lines
+
+
+def _servers_own(state: ServerState) -> bytes:
+    """-> the lines of the headers that uvicorn adds to every answer."""
+    global _own
+    if state.default_headers is not _own[0]:
+        _own = state.default_headers, b"".join(map(line, state.default_headers))
+    return _own[1]
+
 
 class Patience(HttpToolsProtocol):
-    """HTTP/1.1 by httptools, with a bound on heads."""
+    """HTTP/1.1 by httptools, with a bound on heads and a short way for answers that stand ready."""
 
     def __init__(self, *arguments: Any, **named: Any):
         super().__init__(*arguments, **named)
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_open = True  # what comes next belongs to a head
         self._head_bytes = 0
+        self._at_once = getattr(self.app, "at_once", None)
+        self._reading = False
+        self._held: tuple[RequestResponseCycle, Any] | None = None  # a request whose body may be in what is being read
+        self._answered = False  # a request of what is being read
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
@@ -33,12 +57,15 @@ class Patience(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._head_bytes += len(data)
+        self._reading, self._answered = True, False
         super().data_received(data)
+        self._reading = False
+        self._start_held()
         if self.transport.is_closing() or self.transport.get_protocol() is not self:
             return  # over, or a websocket's now
         if self._head_open and self._head_bytes > HEAD_BYTES_MAX:
             self.send_400_response("The head of the request is too large.")
-        elif self._head_open or self.cycle is None or self.cycle.response_complete:
+        elif self._head_open or not (self._answered or (self.cycle and not self.cycle.response_complete)):
             self._wait_for_head()
 
     def on_message_begin(self) -> None:
@@ -48,6 +75,45 @@ class Patience(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._head_arrived()
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        if self._held is not None and self._answer_at_once(self._held[0]):
+            self._held = None
+        self._start_held()
+
+    # at once
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """uvicorn starts an application when the head is there; here it is held until the end of what came with the head."""
+        if self._at_once is None or not self._reading:
+            super()._start_asgi_task(cycle, app)
+        else:
+            self._held = (cycle, app)
+
+    def _start_held(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            super()._start_asgi_task(*held)
+
+    def _answer_at_once(self, cycle: RequestResponseCycle) -> bool:
+        """-> whether it was answered."""
+        if not cycle.keep_alive or cycle.waiting_for_100_continue or self.flow.write_paused:
+            return False
+        try:
+            answer = self._at_once(cycle.scope, bytes(cycle.body))
+        except Exception:
+            log.exception("an answer that should stand ready could not be given")
+            return False
+        if answer is None:
+            return False
+        status, rest = answer
+        cycle.response_started = cycle.response_complete = self._answered = True
+        self.transport.write(STATUS_LINE[status] + _servers_own(self.server_state) + rest)
+        cycle.on_response()
+        return True
+
+    # heads
 
     def _wait_for_head(self) -> None:
         if self._head_timer is None:

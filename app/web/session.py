@@ -44,6 +44,7 @@ class Sessions:
     def __init__(self, settings: Settings):
         self.key = derive(settings.secret, "session")
         self.name = "__Host-session" if settings.production else "session"
+        self.begins = self.name.encode() + b"="
         self.production = settings.production
         self.epochs: dict[int, int] = {}
 
@@ -61,6 +62,8 @@ class Sessions:
         if version != VERSION:
             return None
         session = Session(int(shopper, 16), int(epoch, 16), int(issued, 16))
+        if session.shopper_id > NUMBER_MAX:
+            return None  # nobody can have that number, and no store could be asked about it
         age = time.time() - session.issued_at
         if age > SESSION_SECONDS or age < -CLOCK_SKEW_SECONDS or session.epoch < self.epochs.get(session.shopper_id, 0):
             return None
@@ -68,10 +71,9 @@ class Sessions:
 
     def of_cookies(self, header: bytes) -> Session | None:
         """The Cookie header -> the session. Of several cookies with our name the first good one counts."""
-        name = self.name.encode()
         for pair in header.split(b";"):
-            found, _, value = pair.strip().partition(b"=")
-            if found == name and (session := self.read(value)) is not None:
+            pair = pair.strip()
+            if pair.startswith(self.begins) and (session := self.read(pair[len(self.begins) :])) is not None:
                 return session
         return None
 

@@ -7,12 +7,14 @@ constant time; nothing here raises for what a stranger sends.
 import base64
 import binascii
 import functools
+import hashlib
 import hmac
 import time
 from typing import Any
 
 import msgspec
 
+BLOCK_BYTES = 64  # of SHA-256; our keys are shorter
 MAC_BYTES = 16  # 128 bits of the HMAC-SHA-256
 MAC_CHARACTERS = 22  # the same as base64url without padding
 CLOCK_SKEW_SECONDS = 60  # two web machines may disagree by this much
@@ -28,15 +30,18 @@ def derive(secret: str, purpose: str) -> bytes:
 
 def mac(key: bytes, payload: bytes) -> bytes:
     """-> MAC_CHARACTERS of base64url that only a holder of the key can make."""
-    signing = _keyed(key).copy()
-    signing.update(payload)
-    return binascii.b2a_base64(signing.digest()[:MAC_BYTES], newline=False).translate(_URL_SAFE)[:MAC_CHARACTERS]
+    keyed_inner, keyed_outer = _keyed(key)
+    inner, outer = keyed_inner.copy(), keyed_outer.copy()
+    inner.update(payload)
+    outer.update(inner.digest())
+    return binascii.b2a_base64(outer.digest()[:MAC_BYTES], newline=False).translate(_URL_SAFE)[:MAC_CHARACTERS]
 
 
 @functools.lru_cache(KEYS_CACHED)
-def _keyed(key: bytes) -> hmac.HMAC:
-    """-> an HMAC that has read its key already: half the work for payloads as short as ours."""
-    return hmac.new(key, digestmod="sha256")
+def _keyed(key: bytes) -> tuple:
+    """-> the two hashes of HMAC-SHA-256 (RFC 2104) once they have read the key: half the work for payloads as short as ours."""
+    block = key.ljust(BLOCK_BYTES, b"\0")
+    return hashlib.sha256(bytes(byte ^ 0x36 for byte in block)), hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
 
 
 class Signer:
