@@ -3,7 +3,7 @@
 from markupsafe import Markup, escape
 
 WIDTH, LEFT, RIGHT = 960, 76, 12
-PANEL, GAP, TOP, FOOT = 110, 34, 30, 34
+PANEL, GAP, TOP, FOOT = 110, 34, 50, 34
 BANDS_MAX = 200
 
 
@@ -70,8 +70,8 @@ def _faults(faults: list[dict], x, bottom: float) -> str:
         began = x(fault["began"])
         width = max(2.0, x(fault["ended"] if fault["ended"] is not None else fault["began"]) - began)
         drawn.append(
-            f'<g class="fault"><title>{escape(fault["words"])}</title><rect x="{began:.1f}" y="{TOP - 8}" width="{width:.1f}" '
-            f'height="{bottom - TOP + 8:.1f}"/><circle cx="{began + width / 2:.1f}" cy="12" r="9"/>'
+            f'<g class="fault"><title>{escape(fault["words"])}</title><rect x="{began:.1f}" y="12" width="{width:.1f}" '
+            f'height="{bottom - 12:.1f}"/><circle cx="{began + width / 2:.1f}" cy="12" r="9"/>'
             f'<text x="{began + width / 2:.1f}" y="16">{number}</text></g>'
         )
     return "".join(drawn)

@@ -178,7 +178,7 @@ class Story:
     orders: list[str] = field(default_factory=list)  # ids that they were told are theirs
     order: str | None = None  # the one that `final` speaks of
     presses: int = 0
-    tried_to_pay: bool = False  # a payment of theirs was taken in
+    meant_to_pay: bool = False  # had a hold and meant to pay it in good time
     told: list[str] = field(default_factory=list)  # verdicts, in order, repeats once
     contradictions: list[str] = field(default_factory=list)  # what cannot both be true
     heard_ms: float | None = None  # from the first press to the first answer that is one
@@ -345,6 +345,7 @@ class Crowd:
     async def owns(self, person: Person, story: Story, order: str, pays: str) -> None:
         """Do with a hold what this person means to do, and look until it has ended."""
         story.final, story.order = "unheard", order
+        story.meant_to_pay = pays in ("at_once", "declined_first")
         unknown_since: float | None = None
         submitted = declined = False
         while True:
@@ -360,7 +361,6 @@ class Crowd:
                 unknown_since = None
             if state in ENDED and (state == "PAID" or payment in ("none", "refunded")):
                 story.final = state.lower()
-                story.tried_to_pay |= state == "PAID"  # also where the answer to the payment was lost
                 return
             if state == "LOST":
                 story.final = "lost"
@@ -381,7 +381,6 @@ class Crowd:
                     sent = await self.pay(person, order, "pm_card_chargeDeclined" if bad else "pm_card_visa")
                     submitted = True
                     declined = declined or (bad and sent)
-                    story.tried_to_pay |= sent
             await asyncio.sleep(LOOK_SECONDS * (0.75 + 0.5 * person.salt))
 
     async def pay(self, person: Person, order: str, card: str) -> bool:
@@ -497,7 +496,7 @@ class Crowd:
                 {
                     "number": story.number, "shopper": story.shopper, "final": story.final, "orders": story.orders,
                     "order": story.order, "presses": story.presses, "told": story.told, "heard_ms": story.heard_ms,
-                    "contradictions": story.contradictions, "tried_to_pay": story.tried_to_pay,
+                    "contradictions": story.contradictions, "meant_to_pay": story.meant_to_pay,
                 }
                 for story in self.stories
             ],

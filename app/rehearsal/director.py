@@ -12,7 +12,9 @@ import logging
 import os
 import random
 import select
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -26,8 +28,8 @@ import structlog
 from app import running, wiring
 from app.embedded.folders import make_private, write_private
 from app.errors import BadInput, NotFound, StartFailed
+from app.rehearsal import browsers, machine, plan, report
 from app.rehearsal import faults as causes
-from app.rehearsal import machine, plan, report
 from app.rehearsal.judge import History, Judgement, judge
 from app.rehearsal.plan import Piece, Wish
 from app.rehearsal.stage import Stage, remove_leftovers, what_is_missing
@@ -37,6 +39,7 @@ from app.settings import Settings
 FOLDER, LOCK, NOTE, PROGRESS = "rehearsals", "lock", "stage.json", "progress.json"
 REPORT_JSON, REPORT_HTML = "report.json", "report.html"
 KEPT_MAX = 30  # rehearsals of one data folder; the oldest go first
+BROWSERS_LEAD_SECONDS = 8.0  # more, so that people with browsers see the page before its last ten seconds
 LEAD_SECONDS = 2.0 + plan.EARLY_SECONDS  # from "everybody is ready" to the opening
 READY_SECONDS_MAX = 120.0
 FINISH_SECONDS = 10.0  # on top of the bound within which everything ends
@@ -94,7 +97,8 @@ def rehearse(
     name: str | None = None,
 ) -> Rehearsed:
     """Play it from beginning to end. DoormanError says in one sentence why it could not be; Stopped when told to stop."""
-    if missing := what_is_missing():
+    missing = what_is_missing() or (browsers.what_is_missing() if wish.browsers else None)
+    if missing:
         raise StartFailed(missing)
     home = make_private(data) / FOLDER
     home.mkdir(mode=0o700, exist_ok=True)
@@ -159,7 +163,8 @@ class _Director:
         document = report.document(
             wish=wish, piece=piece, history=history, judgement=judgement, outcome=outcome, machine_busy=witness.machine,
             machine=machine.described(web=stage.web, shop_runs=shop_runs), seconds=time.monotonic() - began,
-            previous=report.previous_of(self.home, self.folder, wish.slug), id=self.folder.name, deeds=self.deeds, pictures=[],
+            previous=report.previous_of(self.home, self.folder, wish.slug), id=self.folder.name, deeds=self.deeds,
+            pictures=outcome["pictures"], traces=sorted(f"traces/{path.name}" for path in self.folder.glob("traces/*.zip")),
         )  # fmt: skip
         report.write(self.folder, document)
         self.progress.verdict = "go" if judgement.go else "no-go"
@@ -212,8 +217,10 @@ class _Director:
         write_private(stage.folder / "crowd.json", json.dumps(given))
         output = stage.folder / "outcome.json"
         crowd = stage.help_with(["app.rehearsal.crowd", str(stage.folder / "crowd.json"), str(output)], "crowd")
-        self.wait_for_line(crowd, "ready", stage)
-        opens_at = datetime.fromtimestamp(time.time() + LEAD_SECONDS, UTC)
+        self.wait_for_line(crowd, "crowd", stage)
+        browsers = self.let_browsers_in(stage, settings, parts)
+        lead = LEAD_SECONDS + (BROWSERS_LEAD_SECONDS if browsers else 0.0)
+        opens_at = datetime.fromtimestamp(time.time() + lead, UTC)
         opens_ms = round(opens_at.timestamp() * 1000)
         closes_ms = round(opens_ms + wish.seconds * 1000)
         settle = piece.hold_seconds + piece.offer_seconds + settings.settled_within_seconds + FINISH_SECONDS
@@ -224,18 +231,22 @@ class _Director:
         )
         witness.start()
         try:
-            crowd.stdin.write(json.dumps(times).encode() + b"\n")
-            crowd.stdin.flush()
+            for helper in filter(None, (crowd, browsers)):
+                helper.stdin.write(json.dumps({**times, "drop_id": drop_id}).encode() + b"\n")
+                helper.stdin.flush()
             self.run_until_done(stage, crowd, witness, planned, times)
+            seen = self.hear_browsers(stage, browsers, times)
             at_rest = self.wait_for_rest(settings, drop_id, witness, times)
         finally:
             witness.stop()
         if crowd.poll() not in (None, 0) or not output.exists():
             raise StartFailed(f"the crowd broke down; its last words: {stage.last_words('crowd')}")
         outcome = json.loads(output.read_text())
+        outcome["pictures"] = seen["pictures"] if seen else []
         history = History(
             units=piece.units, per_person=piece.per_person, opens_ms=opens_ms, closes_ms=closes_ms, ended_ms=_now_ms(),
-            crowd=wish.crowd, variants=len(piece.variants), stories=outcome["stories"],
+            crowd=wish.crowd + wish.browsers, variants=len(piece.variants),
+            stories=[*outcome["stories"], *(seen["stories"] if seen else [])], browsers=seen and seen["people"],
             orders=witness.final and witness.final["orders"], provider=_or_none(lambda: stage.ledger_of("provider")),
             warehouse=_or_none(lambda: stage.ledger_of("warehouse")),
             books=witness.books, final_books=witness.final and witness.final["books"], at_rest=at_rest, gate=witness.gate,
@@ -243,17 +254,51 @@ class _Director:
         )  # fmt: skip
         return history, outcome, witness
 
-    def wait_for_line(self, process, word: str, stage: Stage) -> None:
-        give_up_at = time.monotonic() + READY_SECONDS_MAX
-        while time.monotonic() < give_up_at:
-            readable, _, _ = select.select([process.stdout], [], [], 0.5)
-            if readable:
-                line = process.stdout.readline()
-                if line and word in json.loads(line):
-                    return
-                if not line:
-                    break
-        raise StartFailed(f"the crowd did not come; its last words: {stage.last_words('crowd')}")
+    def let_browsers_in(self, stage: Stage, settings: Settings, parts: dict) -> subprocess.Popen | None:
+        """Start the people with browsers, where they are wanted -> their process, once they are ready."""
+        if not self.wish.browsers:
+            return None
+        self.show("starting the browsers")
+        shoppers, cookies = asyncio.run(_mint(settings, self.wish.browsers))
+        given = {
+            "url": parts["url"], "bank": parts["provider"]["url"], "slug": SLUG, "crowd": self.wish.crowd, "cookies": cookies,
+            "shoppers": shoppers, "clock": causes.BROWSER_CLOCK in self.wish.faults, "seconds": self.wish.seconds,
+            "dashboard": True,
+        }  # fmt: skip
+        write_private(stage.folder / "browsers.json", json.dumps(given))
+        process = stage.help_with(
+            ["app.rehearsal.browsers", str(stage.folder / "browsers.json"), str(stage.folder / "seen.json")], "browsers"
+        )
+        self.wait_for_line(process, "browsers", stage)
+        return process
+
+    def wait_for_line(self, process: subprocess.Popen, name: str, stage: Stage) -> None:
+        """Return when a helper says that it is ready; StartFailed with its own reason when it cannot be."""
+        readable, _, _ = select.select([process.stdout], [], [], READY_SECONDS_MAX)
+        line = process.stdout.readline() if readable else b""
+        told = json.loads(line) if line else {}
+        if not told.get("ready"):
+            raise StartFailed(told.get("failed") or f"the {name} did not come; last words: {stage.last_words(name)}")
+
+    def hear_browsers(self, stage: Stage, browsers: subprocess.Popen | None, times: dict) -> dict | None:
+        """-> what the people with browsers saw, once they are done; None: none were wanted."""
+        if browsers is None:
+            return None
+        self.show("waiting for the browsers")
+        with suppress(subprocess.TimeoutExpired):
+            browsers.wait(max(1.0, times["gives_up_ms"] / 1000 + FINISH_SECONDS - time.time()))
+        found = _or_none(lambda: json.loads((stage.folder / "seen.json").read_text()))
+        if (stage.folder / "traces").exists():
+            shutil.copytree(stage.folder / "traces", self.folder / "traces", dirs_exist_ok=True)
+        if causes.BROWSER_CLOCK in self.wish.faults:
+            record = {"began": None, "ended": None, "done": False, "why": "the browsers told nothing"} | (found or {}).get(
+                "clock", {}
+            )
+            words = "the clock of a browser is an hour ahead, then jumps"
+            self.faults.append(
+                {"name": causes.BROWSER_CLOCK, "words": words, "told": words, "touches": [], "loses": False, **record}
+            )
+        return found or {"stories": [], "people": [], "pictures": []}
 
     def run_until_done(self, stage: Stage, crowd, witness: Witness, planned, times: dict) -> None:
         """Cause what is due, listen to the crowd, until it has nothing more to tell."""
@@ -469,8 +514,6 @@ def _stoppable():
 
 
 def _forget_oldest(home: Path) -> None:
-    import shutil
-
     kept = sorted((path for path in home.iterdir() if path.is_dir()), key=lambda path: path.name)
     for path in kept[:-KEPT_MAX]:
         shutil.rmtree(path, ignore_errors=True)

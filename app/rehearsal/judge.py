@@ -22,6 +22,7 @@ PAGE_LOOKS_MIN = 10
 PAID_SHARE_MIN = 0.5  # cards are declined on purpose, and a payment that comes too late is none
 EXAMPLES_MAX = 5
 NET_ZERO = {"EXPIRED", "FAILED", "CANCELLED", "REFUNDED", "REFUSED"}
+SELLING = {"open", "all_held", "sold_out"}  # phases that follow from the stock alone
 LIVE = {"PENDING_PAYMENT", "PROCESSING", "PAID"}
 FINAL_OF_STATE = {state: state.lower() for state in ("PAID", *NET_ZERO)}
 
@@ -275,16 +276,16 @@ def the_sale_happened(seen: History) -> Check:
     wanted = min(seen.units, len(seen.stories))
     if granted < wanted and seen.variants == 1:  # with several, what nobody wants may be left
         return _broken("sale", promise, f"Only {granted} of {wanted} units ever went to anybody, and more people wanted one.")
-    trying = [story for story in seen.stories if story["tried_to_pay"] and story["final"] not in ("lost", "refused")]
-    paid = sum(story["final"] == "paid" for story in trying)
-    if not trying:
-        return _untold("sale", promise, "Nobody tried to pay.")
+    meaning = [story for story in seen.stories if story["meant_to_pay"] and story["final"] not in ("lost", "refused")]
+    paid = sum(story["final"] == "paid" for story in meaning)
+    if not meaning:
+        return _untold("sale", promise, "Nobody who had a unit meant to pay.")
     hindered = any(
         {"queue", "money", "ledger"} & set(fault["touches"]) for fault in seen.faults
     )  # then a payment may come too late
-    if not paid or (paid < PAID_SHARE_MIN * len(trying) and not hindered):
-        return _broken("sale", promise, f"Only {paid} of the {len(trying)} who tried to pay could.")
-    return _held("sale", promise, f"{granted:,} units were given out, {paid:,} of the {len(trying):,} who tried to pay could.")
+    if not paid or (paid < PAID_SHARE_MIN * len(meaning) and not hindered):
+        return _broken("sale", promise, f"Only {paid} of the {len(meaning)} who meant to pay could.")
+    return _held("sale", promise, f"{granted:,} units were given out, {paid:,} of the {len(meaning):,} who meant to pay could.")
 
 
 def sockets_were_true(seen: History) -> Check:
@@ -325,13 +326,16 @@ def _lies(seen: History, watcher: dict, times: list[int], looks: list[tuple]) ->
             if shown_index < 0 or heard[shown_index] < began:
                 lies.append(f"{_at(seen, at)}: connected for {(at - began) / 1000:.1f} s and nothing shown")
                 break
-            _, left, phase, *_ = watcher["messages"][shown_index]
+            heard_at, left, phase, *_ = watcher["messages"][shown_index]
             window = looks[max(0, bisect_right(times, at - SOCKET_MS - SOCKET_SLACK_MS) - 1) : index + 3]
             compared += 1
             lefts = [look[1] for look in window]
-            if not min(lefts) <= left <= max(lefts):
+            # What came within the 3 s may have been true between two looks: as far off as stock swings from one look to the next.
+            unseen = max((abs(one - other) for one, other in zip(lefts, lefts[1:], strict=False)), default=0) + 1
+            slack = unseen if at - heard_at <= SOCKET_MS else 0
+            if not min(lefts) - slack <= left <= max(lefts) + slack:
                 lies.append(f"{_at(seen, at)}: {left} left shown, {min(lefts)} to {max(lefts)} were")
-            elif phase not in {look[2] for look in window}:
+            elif phase not in {look[2] for look in window} and not (slack and phase in SELLING and window[-1][2] in SELLING):
                 lies.append(f"{_at(seen, at)}: phase {phase} shown, it was {', '.join(sorted({look[2] for look in window}))}")
     return lies, compared
 

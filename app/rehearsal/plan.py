@@ -21,7 +21,7 @@ EARLY_SECONDS = 4.0  # the first people come this long before the opening
 SPIKE_SECONDS = 1.5  # most of them press within this time of it
 TRICKLE_SHARE_OF_TIME = 0.75  # the last newcomer comes at this share of the drop's time
 HOLD_SHARE = 0.25  # of the drop's time: how long a hold lasts in quick motion
-HOLD_SECONDS_MIN = 6.0
+HOLD_SECONDS_MIN = 8.0
 SITTERS_MAX = 400  # sockets that are watched message by message
 WAITERS_PER_UNIT, WAITERS_EXTRA = 3, 40  # people who would join the list
 FAULT_FIRST_SECONDS = 0.4  # after the opening
@@ -49,7 +49,7 @@ class Piece:
         return sum(units for _, units in self.variants)
 
 
-STANDARD = Piece(title="Rehearsal", variants=(("Standard", UNITS_DEFAULT),), price_minor=4900, currency="EUR")
+STANDARD = Piece(title="A hundred night lamps", variants=(("Standard", UNITS_DEFAULT),), price_minor=4900, currency="EUR")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

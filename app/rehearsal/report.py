@@ -4,6 +4,7 @@ The page needs nothing but itself: styles, chart and pictures are inside, there 
 are the verdict. Both files are written whole; figures of the previous rehearsal of the same drop stand beside this one's.
 """
 
+import base64
 import json
 import shutil
 from collections import Counter
@@ -12,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import jinja2
+from markupsafe import Markup
 
 from app.domain.money import format_money
 from app.embedded.folders import write_private
@@ -24,6 +26,7 @@ REPORT_JSON, REPORT_HTML = "report.json", "report.html"
 BUSY_CPU_SHARE = 0.9  # of one processor: the crowd's process can do no more
 BUSY_LAG_MS = 100.0
 SECONDS_SHOWN_MAX = 900
+FONT = Path(__file__).parents[2] / "static" / "fonts" / "bricolage-grotesque-latin.woff2"
 FINALS = {  # the last word -> how it is said of many
     "paid": "paid and have their unit",
     "no": "were told no",
@@ -50,6 +53,7 @@ COMPARED = (  # name, where in the document, unit, is less better
 def document(
     *, wish: Wish, piece: Piece, history: History, judgement: Judgement, outcome: dict, machine_busy: list, machine: dict,
     seconds: float, previous: dict | None, id: str, deeds: list[str], pictures: list[dict],
+    traces: list[str],
 ) -> dict:  # fmt: skip
     """-> the report as plain values; `pictures` come in as they are and are left out of report.json."""
     finals = Counter(story["final"] for story in history.stories)
@@ -97,6 +101,7 @@ def document(
         "machine": {**machine, "busy_share": machine_busy},
         "browsers_seen": history.browsers,
         "pictures": pictures,
+        "traces": traces,
     }  # fmt: skip
     found["previous"] = _compared(found, previous)
     return found
@@ -118,8 +123,17 @@ def page(found: dict) -> str:
     environment.filters |= {"number": _number, "duration": _duration}
     return environment.get_template("report.html").render(
         found=found, chart=chart.timeline(found), strip=chart.strip(found), headline=headline(found), final_words=FINALS,
-        untold=UNTOLD, held=HELD,
+        untold=UNTOLD, held=HELD, font=_font(),
     )  # fmt: skip
+
+
+def _font() -> Markup:
+    """-> the face of the headings, inside the page; nothing where this installation has no fonts."""
+    with suppress(OSError):
+        data = base64.b64encode(FONT.read_bytes()).decode()
+        face = f'font-family:"Bricolage Grotesque";font-weight:200 800;font-stretch:75% 100%;src:url(data:font/woff2;base64,{data})'
+        return Markup(f"@font-face{{{face}}}")
+    return Markup("")
 
 
 def headline(found: dict) -> tuple[str, str]:

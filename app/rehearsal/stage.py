@@ -242,9 +242,8 @@ class Stage:
         return process
 
     def last_words(self, log: str = "up") -> str:
-        with suppress(OSError):
-            return " / ".join((self.folder / f"{log}.log").read_text(errors="replace").strip().splitlines()[-3:]) or "none"
-        return "none"
+        """-> the line in which a helper or `up` said why it failed."""
+        return folders.reason_in(self.folder / f"{log}.log", 0)
 
 
 class Wire:

@@ -1,0 +1,84 @@
+"""A history in which everything went right, for the judge's tests to break in one place."""
+
+from app.rehearsal.judge import History
+
+OPENS = 1_700_000_000_000
+CLOSES = OPENS + 20_000
+ENDED = CLOSES + 10_000
+UNITS = 3
+PRICE = 4900
+
+
+def story(number: int, final: str, *, order: str | None = None, **changes) -> dict:
+    told = ["reserved"] if order else ["sold_out"]
+    values = {
+        "number": number, "shopper": 100 + number, "final": final, "orders": [order] if order else [], "order": order, "presses": 1,
+        "told": told, "contradictions": [], "heard_ms": 12.0, "meant_to_pay": final == "paid",
+    }  # fmt: skip
+    return values | changes
+
+
+def order(name: str, shopper: int, state: str, **changes) -> dict:
+    money = PRICE if state == "PAID" else 0
+    values = {
+        "order_id": name, "shopper_id": shopper, "state": state, "reason": None, "quantity": 1, "amount_minor": PRICE,
+        "released": None if state == "PAID" else True, "key": "b", "payment": "captured" if money else "none",
+        "captured_minor": money, "refunded_minor": 0, "needs_attention": None, "parcel": "made" if money else None,
+    }  # fmt: skip
+    return values | changes
+
+
+def charge(name: str, captured: int, refunded: int = 0, intent: str = "") -> dict:
+    return {
+        "payment_intent": intent or f"pi_{name}", "order": name, "amount": PRICE, "currency": "eur", "captured": captured,
+        "refunded": refunded, "attempts": 1,
+    }  # fmt: skip
+
+
+def books(at: int, **changes) -> dict:
+    values = {
+        "drop": "rehearsal", "total": UNITS, "gate_left": 0, "offered": 0, "held": 0, "processing": 0, "paid": UNITS,
+        "withdrawn": 0,        "returning": 0, "refunded": 0, "refused": 0, "journal": 0, "balanced": True, "findings": [],
+    }  # fmt: skip
+    return {"at": at, "until": at + 5, "books": values | changes, "why": None}
+
+
+def fault(name: str, began: int, ended: int, *, touches=(), loses=False, done=True, why=None) -> dict:
+    return {
+        "name": name, "words": name, "began": began, "ended": ended, "done": done, "why": why, "touches": list(touches),
+        "loses": loses,        "told": name,
+    }  # fmt: skip
+
+
+def right(**changes) -> History:
+    """Six people for three units: three paid, one let a hold lapse before that, two were told no."""
+    moments = range(OPENS - 2000, ENDED + 1, 100)
+    gate = [(at, UNITS if at < OPENS else 0, "announced" if at < OPENS else "sold_out") for at in moments]
+    watcher = {
+        "spans": [[OPENS - 2000, ENDED]],
+        "messages": [(OPENS - 1990, UNITS, "announced", 1, 3.0), (OPENS + 90, 0, "sold_out", 2, 4.0)],
+    }
+    values = {
+        "units": UNITS,
+        "per_person": 1,
+        "opens_ms": OPENS,
+        "closes_ms": CLOSES,
+        "ended_ms": ENDED,
+        "crowd": 6,
+        "stories": [
+            *(story(number, "paid", order=f"o{number}") for number in range(3)),
+            story(3, "expired", order="o3"),
+            story(4, "no"),
+            story(5, "waited"),
+        ],
+        "orders": [*(order(f"o{number}", 100 + number, "PAID") for number in range(3)), order("o3", 103, "EXPIRED")],
+        "provider": [charge(f"o{number}", PRICE) for number in range(3)],
+        "warehouse": [{"number": str(number), "reference": f"o{number}", "created": ""} for number in range(3)],
+        "books": [books(at) for at in range(OPENS, ENDED, 1000)],
+        "final_books": books(ENDED)["books"],
+        "at_rest": True,
+        "gate": gate,
+        "watchers": [watcher],
+        "pages": [(at, "the list", 200, 0.02) for at in range(OPENS, CLOSES, 200)],
+    }
+    return History(**(values | changes))
