@@ -47,8 +47,8 @@ class Moment(NamedTuple):
     text: str  # in the reader's language
 
 
-def own_history(events: Sequence[Event], currency: str) -> tuple[Moment, ...]:
-    """-> what its owner may read of an order's history, oldest first. `currency`: of the order."""
+def own_history(events: Sequence[Event], currency: str, reserved_at: datetime | None = None) -> tuple[Moment, ...]:
+    """-> what its owner may read of an order's history, oldest first. `currency`, `reserved_at` (by the gate's clock): of the order."""
     moments = []
     told_once = set()
     for event in events:
@@ -56,7 +56,8 @@ def own_history(events: Sequence[Event], currency: str) -> tuple[Moment, ...]:
         if sentence is None or event.kind in told_once:
             continue
         told_once |= {event.kind} & ONCE
-        moments.append(Moment(event.at, _(sentence, **_values(event, currency))))
+        at = reserved_at if reserved_at and event.kind == "held" else event.at  # got through then; written down a moment later
+        moments.append(Moment(at, _(sentence, **_values(event, currency))))
     return tuple(moments)
 
 

@@ -177,7 +177,7 @@ def status_fragment(doors: Doors, view: OrderView, status: int = 200) -> Respons
 
 
 async def with_history(view: OrderView, order_id: UUID, doors: Doors) -> OrderView:
-    return replace(view, history=own_history(await doors.ledger.events_of(order_id), view.currency))
+    return replace(view, history=own_history(await doors.ledger.events_of(order_id), view.currency, view.reserved_at))
 
 
 def with_card_form(view: OrderView, doors: Doors) -> OrderView:

@@ -44,7 +44,7 @@ async def test_a_buyer_reads_what_happened_from_the_door_to_the_refund(shop):
         "A refund of €9.00 was started",
         "Refunded: €9.00",
     ]
-    held = (await shop.ledger.events_of(order))[0].at
+    held = (await shop.ledger.order(order)).reserved_at
     assert f'data-local="exact">{held.strftime("%H:%M:%S.")}{held.microsecond // 1000:03d}</time>' in page.text
     assert not {"charge worker", "recorder", str(wanted.purpose)} & set(re.findall(r"[\w:-]+", page.text))
     assert "history" not in (await client.get(f"/orders/{order}", headers=JSON)).json()
