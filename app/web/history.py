@@ -48,7 +48,10 @@ class Moment(NamedTuple):
 
 
 def own_history(events: Sequence[Event], currency: str, reserved_at: datetime | None = None) -> tuple[Moment, ...]:
-    """-> what its owner may read of an order's history, oldest first. `currency`, `reserved_at` (by the gate's clock): of the order."""
+    """-> what its owner may read of an order's history, oldest first.
+
+    `currency` and `reserved_at` (by the gate's clock) are the order's.
+    """
     moments = []
     told_once = set()
     for event in events:
