@@ -23,8 +23,8 @@ async def marked(shop) -> Belongings:
     drop = await belongings.drop()
     order_id = await belongings.of("order")
     await shop.rows("UPDATE drops SET title = $2, slug = 'qwertzlampe' WHERE id = $1", drop.id, TITLE)
-    whose = "(SELECT shopper_id FROM orders WHERE id = $1)"
-    await shop.rows(f"UPDATE shoppers SET email = $2, email_written = $2 WHERE id = {whose}", order_id, BUYER)
+    [buyer] = await shop.rows("SELECT shopper_id AS id FROM orders WHERE id = $1", order_id)
+    await shop.rows("UPDATE shoppers SET email = $2, email_written = $2 WHERE id = $1", buyer["id"], BUYER)
     address = f'{{"name": "Marked", "street": "1", "postcode": "1", "town": "{TOWN}", "country": "SE"}}'
     await shop.rows("UPDATE orders SET address = $2::text::jsonb WHERE id = $1", order_id, address)
     await signs_in(shop, Role.MANAGER, shop_id=shop.other_shop_id, email=HELPER)
