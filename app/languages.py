@@ -27,6 +27,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
+from babel.units import format_unit
 
 from app.domain.money import format_money
 
@@ -34,6 +35,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "locale"
 DOMAIN = "doorman"
 COOKIE = "language"
 COOKIE_SECONDS = 365 * 24 * 3600
+COUNTED_IN_DAYS_SECONDS = 2 * 86400  # what is further away is not counted in hours
 HEADER_BYTES_MAX = 256  # of Accept-Language: what stands behind is not looked at
 
 
@@ -167,6 +169,14 @@ def count(number: int) -> str:
 def when(moment: datetime) -> str:
     """-> '30 Nov 2026, 20:00 UTC': what stands there until the page's script writes it in the reader's own zone."""
     return f"{day(moment)}, {moment:%H:%M} UTC"
+
+
+def until(seconds: int) -> str:
+    """767 -> '12:47'; 3767 -> '1:02:47'; from two days on '46 days'. As static/js/countdown.js writes it."""
+    if seconds >= COUNTED_IN_DAYS_SECONDS:
+        return format_unit(seconds // 86400, "day", length="long", locale=_spoken.get().locale)
+    hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def day(moment: datetime) -> str:

@@ -45,6 +45,6 @@ async def test_times_are_said_in_the_reader_s_zone_by_name_and_without_javascrip
     plain = await comes("plain@example.org", locale="en-US", java_script_enabled=False)
     for person in (new_york, berlin, plain):
         await person.opens("/drops/zones")
-    await expect(new_york.page.locator(".scene__state time")).to_have_text("Jan 15, 03:30 PM EST")
-    await expect(berlin.page.locator(".scene__state time")).to_have_text("15. Jan., 21:30 MEZ")
+    await expect(new_york.page.locator(".scene__state time")).to_have_text(f"15 Jan {OPENS_AT.year}, 15:30 EST")
+    await expect(berlin.page.locator(".scene__state time")).to_have_text(f"15. Jan. {OPENS_AT.year}, 21:30 MEZ")
     await expect(plain.page.locator(".scene__state time")).to_have_text(f"15 Jan {OPENS_AT.year}, 20:30 UTC")

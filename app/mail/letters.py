@@ -1,7 +1,7 @@
 """Mails in words: a message of the outbox becomes a subject, a plain text and an HTML body, in its reader's language.
 
 One template per kind (templates/mail/KIND.html) holds its sentences once, in three blocks: `subject`, `title` and `body`. Both
-bodies are made of it: `p(sentence)` and `button(label, url)` draw a paragraph and a link in the one or the other, `_layout.html`
+bodies are made of it: `p(sentence)`, `button(label, url)` and `digits(code)` draw a piece of the one or the other, `_layout.html`
 and `_layout.txt` put the shop around them. What a template may say: the columns of the ledger's view `letters`, the message's own
 data, `what` (the piece with its variant and number), `link_url` (the order on any device, where it can be paid without
 signing in), `drop_url` and `shop_url`.
@@ -25,6 +25,7 @@ from app.domain.links import link_key, order_link
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "mail"
 TEXT_CHARACTERS = 76  # of a line of plain text
+INSTALLATION = "Doorman"  # who writes where no seller does
 STANDARD = ("", "Standard")  # variants of a drop that has only one and did not name it
 
 
@@ -53,22 +54,30 @@ class Letters:
         """`secret`: the installation's, for the secret links of orders; without one mails lead to the order's own page."""
         self._public_url = public_url
         self._link_key = link_key(secret) if secret else None
-        self._html = _environment(templates, autoescape=True, p=_html_paragraph, button=_html_button)
-        self._text = _environment(templates, autoescape=False, p=_text_paragraph, button=_text_button)
+        self._html = _environment(templates, autoescape=True, p=_html_paragraph, button=_html_button, digits=_html_digits)
+        self._text = _environment(templates, autoescape=False, p=_text_paragraph, button=_text_button, digits=_text_digits)
 
     def write(self, message: Unwritten) -> Letter:
         """-> the mail; jinja2.TemplateError for a kind nobody has words for."""
         if message.subject is not None:
             return Letter(message.subject, message.body_text, message.body_html)
         with languages.speaking(languages.language_named(message.language) or languages.ENGLISH):
-            facts = self._facts(message)
-            subject = " ".join(_block(self._text, message.kind, "subject", facts).split())
-            text = self._drawn(self._text, "_layout.txt", message.kind, subject, facts)
-            html = self._drawn(self._html, "_layout.html", message.kind, subject, facts)
+            return self._letter(message.kind, self._facts(message))
+
+    def write_now(self, kind: str, **facts: object) -> Letter:
+        """-> a mail about nothing that the ledger knows, in the language of the request."""
+        return self._letter(kind, {"shop_name": INSTALLATION, "shop_url": self._public_url, **facts})
+
+    def _letter(self, kind: str, facts: Mapping[str, object]) -> Letter:
+        subject = " ".join(_block(self._text, kind, "subject", facts).split())
+        text = self._drawn(self._text, "_layout.txt", kind, subject, facts)
+        html = self._drawn(self._html, "_layout.html", kind, subject, facts)
         return Letter(subject, text, html)
 
     def _facts(self, message: Unwritten) -> dict[str, object]:
         facts = dict(message.facts)
+        if isinstance(facts.get("opens_at"), str):  # a moment, out of the message's JSON
+            facts["opens_at"] = datetime.fromisoformat(facts["opens_at"])
         drop_url = f"{self._public_url}/drops/{facts['drop_slug']}"
         order_url = f"{self._public_url}/orders/{message.order_id}" if message.order_id else drop_url
         linked = message.order_id and self._link_key
@@ -88,7 +97,7 @@ class Letters:
         return environment.get_template(layout).render(facts, subject=subject, title=title, body=body)
 
 
-def _environment(templates: Path, *, autoescape: bool, p: Callable[[str], str], button: Callable[[str, str], str]) -> Environment:
+def _environment(templates: Path, *, autoescape: bool, **parts: Callable[..., str]) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(templates),
         autoescape=autoescape,
@@ -98,9 +107,7 @@ def _environment(templates: Path, *, autoescape: bool, p: Callable[[str], str], 
         extensions=["jinja2.ext.i18n"],
     )
     environment.install_gettext_callables(languages._, languages.ngettext, newstyle=True)
-    environment.globals.update(
-        p=p, button=button, money=languages.money, when=languages.when, clock=_clock, language=languages.spoken
-    )
+    environment.globals.update(**parts, money=languages.money, when=languages.when, clock=_clock, language=languages.spoken)
     return environment
 
 
@@ -137,3 +144,13 @@ def _html_button(label: str, url: str) -> Markup:
         '<p style="margin:24px 0"><a href="{}" style="display:inline-block;padding:14px 22px;border-radius:10px;background:#1f1a14;'
         'color:#fdf9f0;font-weight:600;text-decoration:none">{}</a></p>'
     ).format(url, label)
+
+
+def _text_digits(code: str) -> str:
+    return f"{code}\n"
+
+
+def _html_digits(code: str) -> Markup:
+    return Markup('<p style="margin:0 0 16px;font-size:36px;line-height:1.2;font-weight:700;letter-spacing:6px">{}</p>').format(
+        code
+    )

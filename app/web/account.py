@@ -16,7 +16,7 @@ from litestar import Response, get, post
 from app.clock import now
 from app.domain import emails
 from app.errors import BadInput, NotFound
-from app.languages import N_, _, spoken, when
+from app.languages import N_, _, spoken
 from app.ledger import Message
 from app.web.address_fields import countries_in
 from app.web.call import Call, cookie_named
@@ -24,6 +24,7 @@ from app.web.doors import Doors, TheseDoors, ThisCall, document, own_path, redir
 from app.web.orders_view import recorded
 from app.web.render import Account
 
+CODE_KIND = "sign_in_code"
 CODE_DIGITS = 6
 CODE_SECONDS = 600
 CODE_CHARACTERS_MAX = 32  # people paste spaces and dashes along
@@ -48,7 +49,7 @@ async def send_code(call: ThisCall, doors: TheseDoors) -> Response:
             raise
         return doors.page(call, "sign_in.html", status=422, next=target, email=typed, problem=_(str(error)))
     code_id, code = uuid4(), f"{secrets.randbelow(10**CODE_DIGITS):0{CODE_DIGITS}d}"
-    message = code_message(code_id, code, address, doors.settings.public_url)
+    message = code_message(doors, code_id, code, address)
     if await doors.ledger.ask_code(code_id, normalised, address, code_hash(doors, code_id, code), CODE_SECONDS, message):
         await doors.jobs.deliver()
     asked = doors.sessions.cookie(asked_name(doors), doors.asked_tokens.sign([str(code_id), address, target]), CODE_SECONDS)
@@ -144,21 +145,7 @@ def code_hash(doors: Doors, code_id: UUID | str, code: str) -> bytes:
     return hmac.digest(doors.code_key, f"{code_id}:{code}".encode(), "sha256")
 
 
-def code_message(code_id: UUID, code: str, address: str, public_url: str) -> Message:
+def code_message(doors: Doors, code_id: UUID, code: str, address: str) -> Message:
     """The mail with the code, in the language of the request; none of its words is the shopper's own."""
-    yours = _("Your sign-in code:")
-    how = _(
-        "It works once, for %(minutes)s minutes, in the browser that asked for it at %(shop)s.",
-        minutes=CODE_SECONDS // 60,
-        shop=public_url,
-    )
-    ignore = _("If that was not you, ignore this mail: without the code nobody gets in.")
-    return Message(
-        kind="sign_in_code",
-        subject_id=str(code_id),
-        order_id=None,
-        recipient=address,
-        subject=_("%(code)s is your sign-in code", code=code),  # the code in one piece: it is copied, by people and by their phones
-        body_text=f"{yours} {code}\n\n{how}\n{ignore}\n\n{when(now())}\n",
-        body_html=f"<p>{yours}</p><p><strong>{code}</strong></p><p>{how}</p><p>{ignore}</p>",
-    )
+    letter = doors.letters.write_now(CODE_KIND, code=code, minutes=CODE_SECONDS // 60, asked_at=now())
+    return Message(CODE_KIND, str(code_id), None, address, letter.subject, letter.text, letter.html)

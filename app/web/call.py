@@ -4,6 +4,7 @@ The guard makes it and puts it into the ASGI scope under SCOPE_KEY; raw and rout
 """
 
 import functools
+import re
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qsl
@@ -12,6 +13,7 @@ import msgspec
 
 from app import languages
 from app.errors import BadInput
+from app.languages import _
 from app.web.session import Session
 
 SCOPE_KEY = "doorman"
@@ -28,6 +30,7 @@ LANGUAGE_COOKIE = languages.COOKIE.encode()
 
 FORM = b"application/x-www-form-urlencoded"
 JSON = b"application/json"
+NO_WEIGHT = re.compile(rb"(?:^|;)\s*q=0(?:\.0{0,3})?\s*(?:;|$)")
 
 
 class Call:
@@ -101,7 +104,17 @@ class Call:
     @property
     def wants_json(self) -> bool:
         """JSON for those who ask for it by name, and for programs that send it (a browser's */* is HTML)."""
+        if b"q=0" in self.accept:  # hardly anybody says what they do not want
+            return self.accepts(JSON) or (self.sends_json and not self.accepts(b"text/html"))
         return JSON in self.accept or (self.sends_json and b"text/html" not in self.accept)
+
+    def accepts(self, wanted: bytes) -> bool:
+        """Does Accept name this media type, and not with a weight of nought?"""
+        for part in self.accept.split(b","):
+            named, _, parameters = part.partition(b";")
+            if named.strip().lower() == wanted:
+                return NO_WEIGHT.search(parameters) is None
+        return False
 
     @property
     def sends_json(self) -> bool:
@@ -130,7 +143,8 @@ class Call:
         """-> the field as text, "" when absent; BadInput names the field when it is not text or too long."""
         value = self.fields().get(name, "")
         if not isinstance(value, str) or len(value) > characters_max:
-            raise BadInput(f"{name} must be text of at most {characters_max} characters", field=name)
+            too_long = _("%(field)s must be text of at most %(characters)s characters.", field=name, characters=characters_max)
+            raise BadInput(too_long, field=name)
         return value
 
 
@@ -176,7 +190,7 @@ def read_json(body: bytes) -> dict[str, Any]:
         raise BadInput("the body is not a JSON object") from error
     for name, value in fields.items():
         if isinstance(value, str) and not CONTROL.isdisjoint(value):
-            raise BadInput(f"{name} holds control characters", field=name[:80])
+            raise BadInput(_("%(field)s holds control characters.", field=name[:80]), field=name[:80])
     return fields
 
 
@@ -189,12 +203,13 @@ def read_form(body: bytes, fields_max: int = FIELDS_MAX) -> dict[str, str]:
         else:  # nothing to unquote, as in our own forms: the same pairs at a third of the cost
             pairs = [field.partition("=")[::2] for field in text.split("&") if field]
     except ValueError as error:  # not ASCII, not UTF-8 once unquoted, or too many fields
-        raise BadInput(f"the form is not valid: percent-encoded UTF-8 and at most {fields_max} fields") from error
+        invalid = _("The form is not valid: percent-encoded UTF-8 and at most %(fields)s fields.", fields=fields_max)
+        raise BadInput(invalid) from error
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise BadInput("a field of the form was given twice")
     if "%" in text or not text.isprintable():
         for name, value in pairs:
             if not CONTROL.isdisjoint(value):
-                raise BadInput(f"{name} holds control characters", field=name[:80])
+                raise BadInput(_("%(field)s holds control characters.", field=name[:80]), field=name[:80])
     return fields

@@ -49,7 +49,7 @@ class Catalogue:
         return self._by_id.get(drop_id)
 
     def drops(self) -> list[Drop]:
-        """-> every known drop, the next opening first, then the latest."""
+        """-> every known drop, the latest opening first."""
         return sorted(self._by_slug.values(), key=lambda drop: drop.opens_at, reverse=True)
 
     async def find(self, slug: str) -> Drop | None:

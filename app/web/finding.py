@@ -1,11 +1,15 @@
 """Finding a drop: words and a state, from a plain form at the top of the list.
 
 Words are looked for in title, shop, description and variants, whatever their case, all of them. A state is what the drop's scene
-says now. At most CANDIDATES_MAX drops are asked about. The catalogue's order stands, except that of what opens soon the next comes
-first.
+says now. At most CANDIDATES_MAX drops are asked about. In any list stands first what is open, then what opens, the next first, then
+what is sold out, then what is over, the latest first.
 """
 
-from app.domain.drops import Drop, Phase
+from collections.abc import Iterable
+from datetime import datetime
+
+from app.clock import now
+from app.domain.drops import Door, Drop, Phase
 from app.web.call import Call
 from app.web.doors import Doors
 from app.web.render import Card, Wanted
@@ -29,13 +33,35 @@ def wanted_by(call: Call) -> Wanted:
 async def found(doors: Doors, wanted: Wanted, cards_max: int) -> list[Card]:
     """-> the cards of the drops that fit."""
     words = wanted.words.casefold().split()
-    fitting = [drop for drop in doors.catalogue.drops() if all(word in text_of(drop) for word in words)][:CANDIDATES_MAX]
-    cards = await doors.scenes.cards(fitting if wanted.state else fitting[:cards_max], doors.hub.watching)
+    fitting = [drop for drop in likely_first(doors.catalogue.drops(), now()) if all(word in text_of(drop) for word in words)]
+    cards = await doors.scenes.cards(fitting[: CANDIDATES_MAX if wanted.state else cards_max], doors.hub.watching)
     if wanted.state:
         cards = [card for card in cards if card.scene.phase in PHASES[wanted.state]]
-    if wanted.state == SOON:
-        cards.sort(key=lambda card: card.scene.opens_at)
-    return cards[:cards_max]
+    return in_order(cards)[:cards_max]
+
+
+def likely_first(drops: Iterable[Drop], at: datetime) -> list[Drop]:
+    """-> the drops in the order of the list as far as it is known without asking the gate, to know about which to ask."""
+
+    def standing(drop: Drop) -> tuple[int, float]:
+        if drop.retired or drop.door in (Door.CLOSED, Door.CANCELLED) or (drop.closes_at is not None and drop.closes_at <= at):
+            return 2, -drop.opens_at.timestamp()
+        return (1, drop.opens_at.timestamp()) if drop.opens_at > at else (0, -drop.opens_at.timestamp())
+
+    return sorted(drops, key=standing)
+
+
+def in_order(cards: Iterable[Card]) -> list[Card]:
+    """-> the cards in the order of the list."""
+
+    def standing(card: Card) -> tuple[int, float]:
+        opens_at = card.scene.opens_at.timestamp()
+        for rank, state in enumerate((OPEN, SOON, SOLD_OUT)):
+            if card.scene.phase in PHASES[state]:
+                return rank, opens_at if state == SOON else -opens_at
+        return (0 if card.scene.phase is Phase.NOT_READY else len(PHASES)), -opens_at
+
+    return sorted(cards, key=standing)
 
 
 def text_of(drop: Drop) -> str:

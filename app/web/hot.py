@@ -26,16 +26,15 @@ from app.web.catalogue import Catalogue
 from app.web.demand import Demand
 from app.web.metrics import Metrics
 from app.web.page_cache import LIST, LIST_PATH, PageCache
-from app.web.problems import HTML_TYPE, JSON_TYPE, NO_STORE, Problem, Problems, problem_of, send_answer
+from app.web.problems import HTML_TYPE, JSON_TYPE, NO_STORE, VARY, Problem, Problems, problem_of, send_answer
 from app.web.ready import Header, Raw, Ready
 from app.web.render import Renderer
-from app.web.sayings import refusal_problem, said
+from app.web.sayings import STATUS, TOO_FEW, refusal_problem, said, said_too_few
 from app.web.scenes import Scenes, html_in, stock_json
 from app.web.signing import Signer
 
 PREFIX = "/drops/"
 SELLER_PREFIX = "/seller/"  # sockets of the dashboard are the router's
-VARY = (b"vary", b"Accept, Accept-Language, HX-Request-Type, Cookie")
 QUANTITY_CHARACTERS_MAX = 9
 VARIANT_CHARACTERS_MAX = 80
 REFUSALS_CACHED = 1024
@@ -163,6 +162,11 @@ class Hot:
         variant, quantity, key = wish(call, drop)
         answer = CLOSED if drop.retired else await self.counter.buy(drop, call.session.shopper_id, variant, quantity, key)
         self.count(drop, answer)
+        if quantity > 1 and answer.verdict in (Verdict.SOLD_OUT, Verdict.ALL_HELD):
+            scene = await self.scenes.scene(drop, self.hub.watching(drop.id))
+            left = next((counted.left for counted in scene.variants if counted.id == variant.id), 0)
+            if 0 < left < quantity:
+                return self.tell_too_few(call, drop, answer, left)
         return self.tell(call, drop, call.session.shopper_id, answer)
 
     def tell(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
@@ -180,6 +184,18 @@ class Hot:
             case _ if call.partial:
                 return self.refusal(drop, answer, call.language, self.refusal_in_html).raw
         return go_to(call, f"/drops/{drop.slug}?said={answer.verdict}", 303)
+
+    def tell_too_few(self, call: Call, drop: Drop, answer: Answer, left: int) -> Raw:
+        """Some are left, and fewer than were wanted: that is no "nothing is left"."""
+        words = said_too_few(answer.verdict, left)
+        if call.wants_json:
+            problem = refusal_problem(drop, answer)
+            more = (problem.more or {}) | {"left": left}
+            return self.problems.answer(msgspec.structs.replace(problem, title=words.title, detail=words.detail, more=more), call)
+        if call.partial:
+            body = self.renderer.fragment("said.html", drop=drop, said=words).encode()
+            return STATUS[answer.verdict], [HTML_TYPE, NO_STORE, VARY, (b"content-length", b"%d" % len(body))], body
+        return go_to(call, f"/drops/{drop.slug}?said={TOO_FEW}", 303)
 
     def tell_reserved(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
         self.scenes.forget(drop.id)  # the buyer's next look must not be older than the buy
@@ -205,7 +221,7 @@ class Hot:
 
     def refusal_in_json(self, drop: Drop, answer: Answer) -> Raw:
         status, headers, body = self.problems.answer(refusal_problem(drop, answer), None)
-        return status, [*headers, VARY], body
+        return status, headers, body
 
     def refusal_in_html(self, drop: Drop, answer: Answer) -> Raw:
         problem = refusal_problem(drop, answer)

@@ -36,6 +36,7 @@ from app.live import Hub
 from app.purchase.waiting import Lists
 from app.web.call import Call
 from app.web.catalogue import Catalogue
+from app.web.finding import in_order, likely_first
 from app.web.page_bytes import KEY_HOLE, PageBytes
 from app.web.problems import HTML_TYPE
 from app.web.ready import Header, Raw, Ready
@@ -214,7 +215,8 @@ class PageCache:
     # drawing
 
     async def _draw_list(self, which: Which, began_at: float) -> Kept:
-        cards = await self.scenes.cards(self.catalogue.drops()[:CARDS_MAX], self.hub.watching)
+        drops = likely_first(self.catalogue.drops(), clock.now())[:CARDS_MAX]
+        cards = in_order(await self.scenes.cards(drops, self.hub.watching))
 
         def draw() -> str:
             return self.renderer.page("index.html", signed_in=which.signed_in, path=LIST_PATH, cards=cards, wanted=EVERYTHING)

@@ -21,6 +21,7 @@ HTML_TYPE = (b"content-type", b"text/html; charset=utf-8")
 JSON_TYPE = (b"content-type", b"application/json")
 PROBLEM_TYPE = (b"content-type", b"application/problem+json")
 NO_STORE = (b"cache-control", b"no-store")
+VARY = (b"vary", b"Accept, Accept-Language, HX-Request-Type, Cookie")
 SELLER_PREFIX = "/seller"
 RETRY_SECONDS = 2  # after a neighbour of ours did not answer
 NOT_HERE = N_("There is nothing here, or it is not yours.")
@@ -109,7 +110,7 @@ class Problems:
 
     def answer(self, problem: Problem, call: Call | None) -> tuple[int, Headers, bytes]:
         """-> status, headers, body. `call` None: the request was refused before it could be read."""
-        headers: Headers = [NO_STORE, *problem.headers]
+        headers: Headers = [NO_STORE, VARY, *problem.headers]
         if problem.retry_after_seconds is not None:
             headers.append((b"retry-after", b"%d" % problem.retry_after_seconds))
         if call is None or call.wants_json:

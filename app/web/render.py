@@ -12,6 +12,7 @@ Everywhere (globals; also inside imported macros)
     money(amount_minor, currency) -> '€49.00'          iso(moment) -> '2026-11-30T20:00:00.000Z' (for <time datetime> and data-*)
     when(moment) -> '30 Nov 2026, 20:00 UTC'           clock(moment) -> '20:00:00' UTC
     day(moment) -> '30 Nov 2026'                       count(n) -> '18,904'; all of these in the language of the request
+    until(seconds) -> '12:47', '1:02:47', '46 days'
     country(code) -> 'Sweden'
     static(name) -> '/static/app.css?v=1a2b3c4d5e6f'   picture(drop, suffix) -> its address, or the srcset of one format
     picture_by_hash(hash, suffix) -> the same of any picture, thumbnail(hash) -> its smallest width
@@ -327,6 +328,7 @@ class Renderer:
         self.environment.globals.update(
             money=languages.money,
             count=languages.count,
+            until=languages.until,
             when=languages.when,
             day=languages.day,
             clock=clock_time,

@@ -3,10 +3,11 @@
 from app.clock import from_ms, iso
 from app.domain.drops import Drop, Phase
 from app.domain.verdicts import Answer, Verdict
-from app.languages import N_, _, when
+from app.languages import N_, _, ngettext, when
 from app.web.problems import Problem
 from app.web.render import Said
 
+TOO_FEW = "too_few"  # not a verdict: some are left, and fewer than were wanted
 REMINDED = "reminded"  # not a verdict: what the shopper hears after asking for a reminder
 
 STATUS = {
@@ -41,6 +42,14 @@ WORDS = {
 }
 
 
+FEWER_LEFT = N_("Fewer are left than you want")
+
+
+def said_too_few(verdict: Verdict, left: int) -> Said:
+    """-> a no to somebody who asked for more than `left` units, of which there are some."""
+    return Said(verdict.value, _(FEWER_LEFT), ngettext("%(num)s is left: take fewer.", "%(num)s are left: take fewer.", left))
+
+
 def said(verdict: Verdict, opens_at_ms: int | None = None) -> Said:
     """-> the refusal in words, in the language of the request."""
     title, detail = map(_, WORDS[verdict])
@@ -64,6 +73,9 @@ def said_by_name(name: str, phase: Phase) -> Said | None:
     """The `said` parameter of a drop's page -> words; None for what is neither a refusal nor REMINDED, or is no longer so."""
     if name == REMINDED:
         return Said(REMINDED, _("We will tell you"), _("A mail comes shortly before the door opens."))
+    if name == TOO_FEW:
+        words = Said(TOO_FEW, _(FEWER_LEFT), _("Take fewer, or wait: what comes back shows here by itself."))
+        return words if phase is Phase.OPEN else None
     if name not in WORDS_BY_NAME or phase not in SAID_WHILE.get(Verdict(name), {phase}):
         return None
     return said(Verdict(name))

@@ -4,8 +4,14 @@ import { deviceAheadSeconds, now } from "./clock.js";
 export const LAST_SECONDS = 10;
 const two = (n) => String(n).padStart(2, "0");
 
-/* 767 -> "12:47"; 3767 -> "1:02:47" */
+const DAYS_FROM_SECONDS = 2 * 86400;
+
+/* 767 -> "12:47"; 3767 -> "1:02:47"; from two days on "46 days" */
 export function short(seconds) {
+  if (seconds >= DAYS_FROM_SECONDS) {
+    const days = new Intl.NumberFormat(document.documentElement.lang, { style: "unit", unit: "day", unitDisplay: "long" });
+    return days.format(Math.floor(seconds / 86400));
+  }
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }

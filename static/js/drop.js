@@ -106,7 +106,8 @@ function arrangeList() {
     row.hidden = phase() === "open" && Number(variant.variantLeft) > 0 && !row.dataset.place && row.dataset.stays === undefined;
     const words = row.querySelector("[data-list-count]");
     if (words) {
-      const text = fill(words.dataset.words, Number(variant.variantWaiting).toLocaleString(document.documentElement.lang));
+      const waiting = Number(variant.variantWaiting);
+      const text = waiting ? fill(words.dataset.words, waiting) : words.dataset.wordsNone;
       if (words.textContent !== text) words.textContent = text;
     }
     if (!row.dataset.place) continue;

@@ -1,6 +1,7 @@
 /* What every page does: times in the reader's own zone, and forms that cannot be sent twice. Without it both still work. */
 
-const language = navigator.language?.startsWith(document.documentElement.lang) ? navigator.language : document.documentElement.lang;
+/* Dates and numbers by the rules that the shop itself writes them by: a page knows one order of day and month. */
+const language = document.body.dataset.dates ?? document.documentElement.lang;
 /* The page's own language, said with every question: a choice made in another tab does not mix two languages here. */
 export const inLanguage = (url) => `${url}${url.includes("?") ? "&" : "?"}lang=${document.documentElement.lang}`;
 
@@ -12,6 +13,13 @@ const formats = {
   day: { day: "numeric", month: "short", year: "numeric" },
 };
 
+/* A zone is called as it is where the reader lives: "EST" there, "GMT-5" elsewhere. */
+function zoneName(at) {
+  const tag = document.documentElement.lang;
+  const own = new Intl.DateTimeFormat(navigator.language?.startsWith(tag) ? navigator.language : tag, { timeZoneName: "short" });
+  return own.formatToParts(at).find(({ type }) => type === "timeZoneName").value;
+}
+
 /* <time datetime="…" data-local="moment|clock|exact|day">: the same moment where the reader is, with the zone named. */
 export function localTimes(root = document) {
   for (const element of root.querySelectorAll("time[data-local]")) {
@@ -22,7 +30,9 @@ export function localTimes(root = document) {
       kind = "today";
       before = new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(0, "day") + ", ";
     }
-    const text = before + new Intl.DateTimeFormat(language, formats[kind]).format(at);
+    const far = kind === "moment" && at.getFullYear() !== new Date().getFullYear() ? { year: "numeric" } : {};
+    const parts = new Intl.DateTimeFormat(language, { ...formats[kind], ...far }).formatToParts(at);
+    const text = before + parts.map(({ type, value }) => (type === "timeZoneName" ? zoneName(at) : value)).join("");
     if (element.textContent !== text) element.textContent = text;
   }
 }

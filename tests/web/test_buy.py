@@ -366,3 +366,29 @@ async def until(ask, fits, tries: int = 200):
             return answer
         await asyncio.sleep(0.02)
     raise AssertionError(f"the last answer was {answer.status_code} {answer.text}")
+
+
+async def test_who_wants_more_than_is_left_hears_how_many_are_left(shop):
+    drop, client = await shop.opens(units=3, limit=9), await shop.shopper()
+    await shop.holds(drop, await shop.shopper())
+    answer = await buys(client, drop, quantity=5)
+    assert (answer.status_code, answer.json()["verdict"], answer.json()["left"]) == (409, "all_held", 2)
+    assert answer.json()["detail"] == "2 are left: take fewer."
+    partial = await client.post(f"/drops/{drop.slug}/buy", data={"quantity": "5"}, headers=PARTIAL)
+    assert partial.status_code == 409 and "2 are left: take fewer." in partial.text and "Nothing is left" not in partial.text
+    plain = await client.post(f"/drops/{drop.slug}/buy", data={"quantity": "5"}, headers=FORM)
+    assert "Fewer are left than you want" in (await client.get(plain.headers["location"])).text
+    assert (await buys(client, drop, quantity=2)).status_code == 201
+    assert "left" not in (await buys(await shop.shopper(), drop, quantity=2)).json()  # now nothing is
+
+
+async def test_a_refusal_varies_by_what_its_page_varies_by(shop):
+    drop = await shop.opens(opens_in_seconds=900)
+    client = await shop.shopper()
+    for headers in (JSON, FORM, PARTIAL):
+        answers = [
+            await client.get("/no-such-page", headers=headers),
+            await client.post(f"/drops/{drop.slug}/buy", headers=headers),
+        ]
+        for answer in answers:
+            assert answer.headers.get_list("vary") == ["Accept, Accept-Language, HX-Request-Type, Cookie"], answer.text

@@ -43,6 +43,25 @@ def test_json_is_wanted_by_name_or_by_sending_it():
     assert not call_with().wants_json
 
 
+@pytest.mark.parametrize(
+    ("accept", "wanted"),
+    [
+        ("application/json;q=0", False),
+        ("application/json; q=0.000, text/html", False),
+        ("application/json;q=0.1, text/html;q=0", True),
+        ("text/html;q=0, application/json", True),
+        ("application/json;q=0.05", True),
+        ("*/*;q=0", False),
+    ],
+)
+def test_a_weight_of_nought_says_what_is_not_wanted(accept, wanted):
+    assert call_with(accept=accept).wants_json is wanted
+
+
+def test_a_program_that_refuses_html_hears_json():
+    assert call_with(content_type="application/json", accept="text/html;q=0").wants_json
+
+
 def test_a_query_parameter_is_read_by_name():
     assert (call_with().query("b"), call_with().query("a"), call_with().query("c")) == ("é", "1", "")
 

@@ -1,10 +1,14 @@
 """Finding a drop by words and state, with a plain form."""
 
 import re
+from dataclasses import replace
+from datetime import timedelta
 from urllib.parse import quote
 
 import pytest
 
+from app import clock
+from app.web.finding import likely_first
 from tests.web.conftest import JSON
 
 
@@ -83,3 +87,21 @@ async def test_an_empty_shop_says_so_and_has_no_form(shop):
 async def test_a_search_is_bounded(shop, drops):
     assert (await shop.browser().get("/?q=" + "x" * 1900)).status_code == 200
     assert (await shop.browser().get("/?q=" + "x" * 2100)).status_code == 400
+
+
+async def test_the_list_shows_what_is_open_first_then_what_opens_next_then_what_is_over(shop, drops):
+    order = [drops[name] for name in ("soon", "later", "gone", "closed")]
+    for path in ("", "?q=hand"):
+        found = await slugs(shop, path)
+        assert set(found[:2]) == {drops["open"], drops["held"]} and found[2:] == order, path
+    page = (await shop.browser().get("/")).text
+    shown = re.findall(r'<h2><a href="/drops/([^"]+)"', page)
+    assert set(shown[:2]) == {drops["open"], drops["held"]} and shown[2:] == order
+
+
+async def test_drops_of_a_far_future_do_not_crowd_out_what_is_open(shop, drops):
+    catalogue = shop.app.inner.catalogue
+    known = list(catalogue.drops())
+    far = [replace(known[0], id=1000 + n, slug=f"far-{n}", opens_at=clock.now() + timedelta(days=90 + n)) for n in range(60)]
+    assert [drop.slug for drop in likely_first(known + far, clock.now())[:3]][0] in (drops["open"], drops["held"], drops["gone"])
+    assert likely_first(known + far, clock.now())[-1].slug == drops["closed"]

@@ -156,7 +156,7 @@ def test_every_word_of_the_other_pages_comes_from_the_catalog(renderer):
         },
         "farewell.html": {"holds": [IN_THE_WAY], "in_the_way": [], "unsure": True},
         "sign_in.html": {"next": "/", "email": "", "problem": None},
-        "sign_in_code.html": {"next": "/", "email": "mira@example.org", "problem": None},
+        "sign_in_code.html": {"next": "/", "email": "mira@example.org", "likelier": "mira@gmail.com", "problem": None},
     }
     with speaking(MIRRORED):
         for page, context in pages.items():

@@ -51,6 +51,11 @@ def test_rubbish_is_not_signed_in(sessions, header):
     assert sessions.of_cookies(header) is None
 
 
+@pytest.mark.parametrize("number", [2**63, 2**64, 16**16])
+def test_a_number_that_nobody_can_have_is_not_signed_in(sessions, number):
+    assert read(sessions, sessions.value(number, 0)) is None
+
+
 def test_a_cookie_of_another_installation_is_a_forgery(sessions):
     assert read(sessions, Sessions(Settings(secret="t" * 32)).value(SHOPPER, 0)) is None
 
