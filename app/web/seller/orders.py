@@ -230,7 +230,8 @@ async def show_order(order: FromPath[str], call: ThisCall, doors: TheseDoors, se
 @get("/orders/{order:str}/refund", right=Right.MONEY)
 async def ask_refund(order: FromPath[str], call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
     story = await story_of(order, doors, seller)
-    return refund_form(call, doors, seller, story, Wish(wish=uuid4().hex))
+    unpacked = story.parcel is None or (story.parcel.state == "waiting" and not story.parcel.creates)
+    return refund_form(call, doors, seller, story, Wish(wish=uuid4().hex, restock=unpacked))
 
 
 @dataclass(frozen=True, slots=True)
