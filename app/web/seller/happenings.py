@@ -1,4 +1,4 @@
-"""What happened in a drop, in plain words for its seller: one sentence per kind of event, equal ones in a row told as one.
+"""What happened in a drop, in plain words for its seller: one sentence per kind of event, equal ones within seconds told as one.
 
 A kind without a sentence is shown as the ledger calls it: nothing that happened is left out.
 """
@@ -13,7 +13,7 @@ from app.languages import N_, _, count, money
 from app.ledger import Happening
 
 TOLD_MAX = 40  # lines of a feed
-TOGETHER_SECONDS = 10  # equal events no further apart are told as one line
+TOGETHER_SECONDS = 10  # equal events within so long are one line
 
 # kind -> (tone, sentence). Tones are what colours mean: go, wait, yours (paid), plain; `trouble` also has a sign of its own.
 SENTENCES: dict[str, tuple[str, str]] = {
@@ -22,6 +22,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "door paused": ("wait", N_("Paused: nobody gets a piece")),
     "door closed": ("plain", N_("Ended")),
     "door cancelled": ("trouble", N_("Cancelled: everybody gets their money back")),
+    "postponed": ("wait", N_("Postponed: it opens later")),
+    "words changed": ("plain", N_("Texts or pictures changed")),
     "retired": ("plain", N_("Books closed")),
     "units added": ("go", N_("Pieces added")),
     "units taken away": ("plain", N_("Pieces taken away")),
@@ -31,6 +33,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "offer not wanted": ("plain", N_("An offer was for somebody who had left the list")),
     "refused": ("trouble", N_("Refused: there was no piece left in the ledger")),
     "address given": ("plain", N_("An address was given")),
+    "address corrected": ("plain", N_("An address was corrected")),
+    "mail sent again": ("plain", N_("A mail was sent again")),
     "payment submitted": ("plain", N_("A payment was submitted")),
     "charging": ("plain", N_("Being charged")),
     "taken over": ("trouble", N_("A charge was taken over from a worker that died")),
@@ -65,7 +69,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "refunded and shipped": ("trouble", N_("Refunded, and already on its way")),
 }
 
-STEPS = frozenset({"charging", "parcel asked for", "giving back", "payment submitted", "address given"})  # what follows tells it
+# What follows tells it, or nothing does: an order's own page has these.
+QUIET = frozenset({"charging", "parcel asked for", "giving back", "payment submitted", "address given", "notice ignored"})
 
 
 @dataclass(slots=True)
@@ -91,14 +96,14 @@ def tell(happenings: Iterable[Happening], variants: Iterable[Variant], currency:
     names = {variant.id: variant.name for variant in variants}
     lines: list[Told] = []
     for happening in happenings:
-        if happening.kind in STEPS:
+        if happening.kind in QUIET:
             continue
         kind = kind_of(happening)
         detail = detail_of(happening, names, currency)
-        last = lines[-1] if lines else None
-        if last is not None and together(last, kind, detail, happening):
-            last.times += 1
-            last.order_id = None
+        line = next((line for line in reversed(lines) if together(line, kind, detail, happening)), None)
+        if line is not None:
+            line.times += 1
+            line.order_id = None
             continue
         if len(lines) == TOLD_MAX:
             break
@@ -107,10 +112,10 @@ def tell(happenings: Iterable[Happening], variants: Iterable[Variant], currency:
     return lines
 
 
-def together(last: Told, kind: str, detail: str, happening: Happening) -> bool:
-    """Whether an older event is told in the line that stands last. What happened to the drop itself always stands alone."""
-    same = last.kind == kind and last.detail == detail and happening.order_id is not None
-    return same and last.at - happening.at <= timedelta(seconds=TOGETHER_SECONDS)
+def together(line: Told, kind: str, detail: str, happening: Happening) -> bool:
+    """Whether an older event is told in this line. What happened to the drop itself always stands alone."""
+    same = line.kind == kind and line.detail == detail and happening.order_id is not None
+    return same and line.at - happening.at <= timedelta(seconds=TOGETHER_SECONDS)
 
 
 def kind_of(happening: Happening) -> str:

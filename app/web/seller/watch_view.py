@@ -12,7 +12,7 @@ from app.ledger import Sales, Stretch
 from app.purchase.watching import WINDOW_SECONDS, Look, Provider
 from app.web.render import Scene
 from app.web.scenes import scene_of
-from app.web.seller.charts import Bars, bars
+from app.web.seller.charts import Bars, bars, mirrored
 from app.web.seller.happenings import Told, tell
 
 LATE_SECONDS = 2  # web processes hand their counts in once a second: the newest seconds are not whole yet
@@ -64,10 +64,10 @@ class WatchView:
     watching: int
     window: Stretches
     demand: Bars  # presses of Buy
-    supply: Bars  # units taken, units paid
+    supply: Bars  # units taken, and below the line units paid
     lines: list[Told]
     revenue_minor: int
-    queues: list[tuple[str, int]] | None  # (what waits, jobs); None: unknown
+    queues: list[tuple[str, int]] | None  # (what waits, jobs) where something does; None: unknown
     drift: tuple[str, str]  # (tone, sentence)
     provider: tuple[str, str]
     provider_numbers: str
@@ -92,10 +92,10 @@ def view_of(look: Look, watching: int) -> WatchView:
         watching=watching,
         window=window,
         demand=bars(window.asked),
-        supply=bars(window.taken, window.paid),
+        supply=mirrored(window.taken, window.paid),
         lines=tell(look.happenings, look.drop.variants, look.drop.currency),
         revenue_minor=look.audit.money.captured_minor - look.audit.money.refunded_minor,
-        queues=None if look.audit.queues is None else [(QUEUES.get(name, name), jobs) for name, jobs in look.audit.queues.items()],
+        queues=queues_of(look),
         drift=drift_of(look),
         provider=PROVIDER[look.audit.provider.state],
         provider_numbers=numbers_of(look.audit.provider),
@@ -130,6 +130,12 @@ def drift_of(look: Look) -> tuple[str, str]:
     if look.audit.balanced is None:
         return "wait", _("Recording: the ledger follows the gate.")
     return "yours", _("Gate and ledger agree.")
+
+
+def queues_of(look: Look) -> list[tuple[str, int]] | None:
+    if look.audit.queues is None:
+        return None
+    return [(QUEUES.get(name, name), jobs) for name, jobs in look.audit.queues.items() if jobs]
 
 
 def numbers_of(provider: Provider) -> str:
