@@ -7,8 +7,10 @@ from uuid import UUID
 from babel import Locale
 
 from app.domain.addresses import COUNTRIES, address_from
+from app.domain.drops import Drop
+from app.domain.ids import drop_of
 from app.errors import BadInput, NotFound
-from app.languages import Language
+from app.languages import Language, _, spoken
 from app.web.call import Call
 from app.web.doors import Doors
 
@@ -31,7 +33,27 @@ async def give_address(call: Call, doors: Doors, order_id: UUID, shopper_id: int
     else:
         nested = fields.get("address")
         address = address_from(nested if isinstance(nested, Mapping) else fields)
+    await check_served(doors, order_id, address.country)
     return await doors.ledger.send_to(order_id, shopper_id, address, keep=keep)
+
+
+async def check_served(doors: Doors, order_id: UUID, country: str) -> None:
+    """BadInput when the order's drop is not sent to this country; the sentence says where it is sent."""
+    drop = await doors.catalogue.find_by_id(drop_of(order_id))
+    if drop is None or drop.shipping_countries is None or country in drop.shipping_countries:
+        return
+    language = spoken()
+    there = ", ".join(sorted((country_name(code, language) for code in drop.shipping_countries), key=str.casefold))
+    sentence = _("It is not sent to %(country)s, only to: %(countries)s.", country=country_name(country, language), countries=there)
+    raise BadInput(sentence, field="country")
+
+
+def countries_of(drop: Drop | None, language: Language) -> tuple[tuple[str, str], ...]:
+    """-> the countries that this drop is sent to, by name; all of them for one that goes everywhere."""
+    everywhere = countries_in(language)
+    if drop is None or drop.shipping_countries is None:
+        return everywhere
+    return tuple(country for country in everywhere if country[0] in drop.shipping_countries)
 
 
 def carries_address(call: Call) -> bool:

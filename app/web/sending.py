@@ -14,7 +14,7 @@ from app.domain.addresses import FIELDS, address_from, as_stored
 from app.errors import BadInput, NotFound
 from app.languages import _
 from app.ledger import KeptAddress
-from app.web.address_fields import countries_in, give_address, id_of
+from app.web.address_fields import countries_of, give_address, id_of
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, own_path, redirect, shopper_of
 from app.web.orders import Own, own_order
@@ -112,5 +112,5 @@ def asked(
         kept=kept,
         typed={name: typed[name] if isinstance(typed.get(name), str) else "" for name in FIELDS},
         problem=None if error is None else {"field": error.field, "text": _(str(error))},
-        countries=countries_in(call.language),
+        countries=countries_of(doors.catalogue.known(order.drop_slug) if order else None, call.language),
     )

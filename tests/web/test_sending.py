@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from app.domain.addresses import address_from
 from tests.web.conftest import FORM, JSON, PARTIAL
 
 TYPED = {"name": "Mira Lind", "street": "Torsgatan 1", "postcode": "11362", "town": "Stockholm", "country": "SE"}
@@ -131,3 +132,40 @@ async def test_addresses_are_saved_and_removed_in_the_account(shop):
 async def test_an_address_that_no_row_can_have_is_not_there(shop, kept):
     client = await shop.shopper()
     assert (await client.post(f"/account/address/{kept}/forget", headers=FORM)).status_code in (400, 404)
+
+
+async def holds_one_sent_to(shop, client, *countries):
+    drop, order = await holds_one_that_ships(shop, client)
+    await shop.rows("UPDATE drops SET shipping_countries = $2 WHERE id = $1", drop.id, list(countries))
+    await shop.app_hears(drop)
+    return drop, order
+
+
+async def test_a_country_that_is_not_served_is_told_which_are(shop):
+    client = await shop.shopper()
+    _, order = await holds_one_sent_to(shop, client, "DE", "NO")
+    page = await client.post(f"/orders/{order}/address", data=TYPED, headers=FORM)
+    assert page.status_code == 422 and "It is not sent to Sweden, only to: Germany, Norway." in page.text
+    assert 'value="Torsgatan 1"' in page.text
+    paid = await client.post(f"/orders/{order}/pay", json=PAY | {"address": TYPED}, headers=JSON)
+    assert (paid.status_code, paid.json()["field"]) == (422, "country")
+    assert await goes_to(shop, order) is None
+    served = TYPED | {"country": "NO", "postcode": "0150"}
+    assert (await client.post(f"/orders/{order}/address", data=served, headers=FORM)).status_code == 303
+    assert (await goes_to(shop, order))["country"] == "NO"
+
+
+async def test_only_countries_that_are_served_are_offered(shop):
+    client = await shop.shopper()
+    drop, order = await holds_one_sent_to(shop, client, "DE", "NO")
+    page = (await client.get(f"/orders/{order}/address")).text
+    assert ">Norway<" in page and ">Sweden<" not in page
+    assert ">Sweden<" in (await client.get("/account/address")).text
+    assert "It is sent by parcel, to: Germany, Norway." in (await shop.browser().get(f"/drops/{drop.slug}")).text
+
+
+async def test_the_ledger_itself_takes_no_address_in_a_country_that_is_not_served(shop):
+    client = await shop.shopper()
+    _, order = await holds_one_sent_to(shop, client, "DE")
+    assert not await shop.ledger.send_to(order, client.shopper_id, address_from(TYPED))
+    assert await goes_to(shop, order) is None

@@ -25,7 +25,8 @@ UPDATE orders SET address = $3
 WHERE id = $1 AND shopper_id = $2
   AND (state = 'PENDING_PAYMENT'
        OR state = 'PAID' AND EXISTS (SELECT FROM parcels WHERE order_id = $1 AND state = 'waiting' AND creates = 0 AND claim IS NULL))
-  AND EXISTS (SELECT FROM drops WHERE drops.id = orders.drop_id AND ships)
+  AND EXISTS (SELECT FROM drops WHERE drops.id = orders.drop_id AND ships
+              AND (shipping_countries IS NULL OR $3::jsonb ->> 'country' = ANY(shipping_countries)))
 RETURNING drop_id;
 
 -- name: lock_shopper

@@ -30,6 +30,7 @@ from app.purchase.planning import Incomplete, Stale, edit_words, own_drop, publi
 from app.web.address_fields import countries_in
 from app.web.call import CONTROL, Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect
+from app.web.guard import UPLOAD_BYTES_MAX
 from app.web.picture_intake import put_up
 from app.web.problems import Problem, Refused
 from app.web.render import Scene, thumbnail
@@ -227,7 +228,7 @@ def words_from(fields: Mapping[str, Any], drop: Drop) -> Plan:
 # ---- pictures
 
 
-@post("/pictures", status_code=201, right=Right.PLAN)
+@post("/pictures", status_code=201, right=Right.PLAN, request_max_body_size=UPLOAD_BYTES_MAX)
 async def upload(request: Request, call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
     """Take pictures in. JSON: what became of the one file. A plain form: the form it came from, with them in it, unsaved."""
     fields, files = await parts_of(request)

@@ -8,6 +8,8 @@ import pytest
 from app.domain.drops import Door
 from app.domain.plan import DOOR_SHUT, NOT_LATER, TOO_NEAR
 from app.domain.schedule import typed_in
+from app.languages import when
+from app.mail.letters import Letters
 from tests.web.conftest import JSON
 
 SURE = {"sure": "yes"}
@@ -100,7 +102,8 @@ async def test_a_drop_is_postponed_after_a_question_that_says_who_hears_of_it(sh
     opens_at = drop.opens_at + timedelta(days=1)
     assert after.opens_at == opens_at and (await shop.gate.peek(drop.id)).opens_ms == round(opens_at.timestamp() * 1000)
     [mail] = [mail for mail in await shop.ledger.newest(5) if mail.kind == "opening_moved"]
-    assert mail.facts["drop_slug"] == drop.slug
+    letter = Letters("https://shop.example").write(mail)
+    assert "opens later" in letter.subject and when(opens_at) in letter.subject and f"/drops/{drop.slug}" in letter.html
     assert [action for action, _, _ in await audited(shop)] == ["drop postponed"]
 
 
