@@ -9,6 +9,7 @@ const formats = {
   moment: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZoneName: "short" },
   today: { hour: "2-digit", minute: "2-digit", timeZoneName: "short" },
   clock: { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" },
+  second: { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
   exact: { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hourCycle: "h23" },
   day: { day: "numeric", month: "short", year: "numeric" },
 };
@@ -20,7 +21,7 @@ function zoneName(at) {
   return own.formatToParts(at).find(({ type }) => type === "timeZoneName").value;
 }
 
-/* <time datetime="…" data-local="moment|clock|exact|day">: the same moment where the reader is, with the zone named. */
+/* <time datetime="…" data-local="moment|clock|second|exact|day">: the same moment where the reader is, with the zone named. */
 export function localTimes(root = document) {
   for (const element of root.querySelectorAll("time[data-local]")) {
     const at = new Date(element.dateTime);
