@@ -46,8 +46,8 @@ async def comes(house, browser, cookies):
     """`await comes("mira@example.org")` -> a person with a browser; everyone leaves at the end, and nobody had a script error."""
     people = []
 
-    async def come(email="mira@example.org", *, browser=browser, signed_in=False, **more):
-        person = await Person.comes(house, browser, email, cookie=next(cookies) if signed_in else "", **more)
+    async def come(email="mira@example.org", *, browser=browser, signed_in=False, cookie="", **more):
+        person = await Person.comes(house, browser, email, cookie=next(cookies) if signed_in else cookie, **more)
         people.append(person)
         return person
 

@@ -63,6 +63,7 @@ MAILS: Mapping[str, str] = {
     "drop_cancelled": N_("The drop is cancelled"),
     "offer_lapsed": N_("The turn has passed"),
     "opens_soon": N_("It opens soon"),
+    "opening_moved": N_("The opening has moved"),
     "waitlist_joined": N_("On the waiting list"),
     "waitlist_closed": N_("The waiting list closed"),
 }
