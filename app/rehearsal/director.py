@@ -39,7 +39,7 @@ from app.settings import Settings
 FOLDER, LOCK, NOTE, PROGRESS = "rehearsals", "lock", "stage.json", "progress.json"
 REPORT_JSON, REPORT_HTML = "report.json", "report.html"
 KEPT_MAX = 30  # rehearsals of one data folder; the oldest go first
-BROWSERS_LEAD_SECONDS = 8.0  # more, so that people with browsers see the page before its last ten seconds
+BROWSERS_LEAD_SECONDS = 6.0  # more, so that people with browsers see the page before its last ten seconds
 LEAD_SECONDS = 2.0 + plan.EARLY_SECONDS  # from "everybody is ready" to the opening
 READY_SECONDS_MAX = 120.0
 FINISH_SECONDS = 10.0  # on top of the bound within which everything ends

@@ -4,6 +4,7 @@ The same seed, drop and numbers give the same people with the same intentions, a
 meet is the machine's: who wins is decided by the gate, not here.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from random import Random
@@ -25,7 +26,7 @@ HOLD_SECONDS_MIN = 8.0
 SITTERS_MAX = 400  # sockets that are watched message by message
 WAITERS_PER_UNIT, WAITERS_EXTRA = 3, 40  # people who would join the list
 FAULT_FIRST_SECONDS = 0.4  # after the opening
-FAULT_GAP_SECONDS = 1.0
+FAULT_GAP_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,9 +174,8 @@ def moments(seed: int, faults: Sequence[tuple[str, float]], seconds: float) -> l
     """
     needed = FAULT_FIRST_SECONDS + sum(lasts + FAULT_GAP_SECONDS for _, lasts in faults)
     if needed > seconds:
-        raise BadInput(
-            f"these faults need {needed:.0f} s one after the other: give at least --seconds {needed:.0f}", field="seconds"
-        )
+        enough = math.ceil(needed)
+        raise BadInput(f"these faults need {enough} s one after the other: give at least --seconds {enough}", field="seconds")
     random = Random(f"{seed}:faults")
     cuts = sorted(random.uniform(0, seconds - needed) for _ in faults)
     at, planned, shifted = FAULT_FIRST_SECONDS, [], 0.0

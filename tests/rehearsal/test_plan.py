@@ -61,7 +61,7 @@ def test_faults_come_one_after_the_other_within_the_time_and_where_the_seed_says
 
 def test_too_little_time_for_the_faults_is_said_with_the_time_they_need():
     with pytest.raises(BadInput, match="these faults need 10 s .* give at least --seconds 10"):
-        moments(5, [("a", 4.0), ("b", 4.0)], 9)
+        moments(5, [("a", 4.0), ("b", 4.0)], 8.5)
 
 
 def test_the_command_plays_the_same_again():
