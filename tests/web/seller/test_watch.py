@@ -8,7 +8,11 @@ import pytest
 
 from app.domain.drops import Door
 from app.errors import GateUnreachable
-from tests.web.conftest import FORM, JSON, PARTIAL
+from app.gate import Gate
+from app.ledger import Ledger
+from app.web.app import create_app
+from app.wiring import Office, Web
+from tests.web.conftest import FORM, JSON, PARTIAL, running
 
 SECONDS_MAX = 20
 SURE = {"sure": "yes"}
@@ -216,3 +220,25 @@ def gate_gone(shop):
         yield
     finally:
         shop.gate.peek = peek
+
+
+async def test_a_crowd_that_has_used_up_every_other_connection_slows_nothing_here(shop, manager):
+    """R13: the pools of the crowd and of the pages are closed; race control, its report and its buttons work."""
+    drop = await shop.opens(units=3)
+    pages = await Ledger.open(shop.settings.database_url, name="pages", connections_max=1)
+    crowd = await Gate.open(shop.settings.redis_url, timeout_seconds=2, name="crowd")
+    office = Office(shop.settings, shop.ledger, shop.gate, shop.feed)
+    parts = Web(
+        settings=shop.settings, crowd=crowd, gate=crowd, ledger=pages, office=office, feed=shop.feed, jobs=shop.jobs,
+        till=shop.till,
+    )  # fmt: skip
+    app = create_app(parts)
+    async with running(app):
+        await pages.close()
+        await crowd.close()
+        client = shop.browser(manager.headers["cookie"], app=app, accept="text/html")
+        for path in (f"/seller/drops/{drop.id}/live", f"/seller/drops/{drop.id}/report", "/seller/accounts"):
+            assert (await client.get(path)).status_code == 200, path
+        assert (await client.post(f"/seller/drops/{drop.id}/live/pause", data=SURE, headers=FORM)).status_code == 303
+        assert (await sees(client, drop))["door"] == "paused"
+    assert (await shop.ledger.drop_by_id(drop.id)).door is Door.PAUSED
