@@ -65,6 +65,7 @@ def drops(renderer: Renderer) -> list[Sheet]:
         *(sheet(phase.value.replace("_", "-"), phase) for phase in Phase),
         sheet("announced-signed-out", Phase.ANNOUNCED, mine(signed_in=False)),
         sheet("yours", Phase.OPEN, mine(allowed=0, orders=(hold,))),
+        sheet("pay-first", Phase.OPEN, mine(allowed=2, orders=(hold, hold, hold), must_pay_first=True)),
         sheet("on-the-list", Phase.ALL_HELD, mine(places={drop.variants[0].id: PlaceView(12, 3)})),
         sheet("refused", Phase.ALL_HELD, mine(said=said(Verdict.ALL_HELD))),
         sheet("german", Phase.OPEN, language=GERMAN),
@@ -81,6 +82,7 @@ def order(state: str, **changes) -> OrderView:
 def orders(renderer: Renderer) -> list[Sheet]:
     shown = {
         "hold": order(OrderState.PENDING_PAYMENT),
+        "hold-by-link": order(OrderState.PENDING_PAYMENT, link="/o/x"),
         "declined": order(OrderState.PENDING_PAYMENT, attempts_left=2, notice="The card has insufficient funds."),
         "hold-to-send": order(OrderState.PENDING_PAYMENT, ships=True, can_send=True),
         "hold-sent-to": order(OrderState.PENDING_PAYMENT, ships=True, can_send=True, address=KEPT.address),
@@ -99,7 +101,7 @@ def orders(renderer: Renderer) -> list[Sheet]:
     return [
         Sheet(
             f"order-{name}",
-            renderer.page("order.html", signed_in=True, path="/orders/x", order=view, cards=CHOICES, notice=view.notice),
+            renderer.page("order.html", signed_in=not view.link, path="/orders/x", order=view, cards=CHOICES, notice=view.notice),
         )
         for name, view in shown.items()
     ]
@@ -123,7 +125,11 @@ def others(renderer: Renderer) -> list[Sheet]:
         "list-searched": ("index.html", {"cards": [], "wanted": Wanted("teapot", "open")}),
         "sign-in": ("sign_in.html", {"next": "/", "email": "", "problem": None}),
         "sign-in-wrong": ("sign_in.html", {"next": "/", "email": "mira@", "problem": "this is not an e-mail address"}),
-        "sign-in-code": ("sign_in_code.html", {"next": "/", "email": "mira@example.org", "problem": None}),
+        "sign-in-code": ("sign_in_code.html", {"next": "/", "email": "mira@example.org", "likelier": None, "problem": None}),
+        "sign-in-code-slip": (
+            "sign_in_code.html",
+            {"next": "/", "email": "mira@gmial.com", "likelier": "mira@gmail.com", "problem": None},
+        ),
         "orders": ("orders.html", {"orders": mixed}),
         "orders-empty": ("orders.html", {"orders": []}),
         "account": ("account.html", mine_of | {"orders": mixed[:2], "addresses": [KEPT]}),
