@@ -77,7 +77,7 @@ class DropsPart(Pool):
         name = _text(name, "name", 1, SHOP_CHARACTERS_MAX)
         async with self._transaction() as ask:
             shop_id = await ask.value("add_shop", name)
-            await ask.count("add_seller", shop_id, emails.normalise(owner_email), "owner")
+            await ask.count("add_seller", shop_id, emails.normalise(owner_email), emails.written(owner_email), "owner")
         return shop_id
 
     async def shop_named(self, name: str) -> int | None:

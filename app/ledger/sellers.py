@@ -80,6 +80,7 @@ class Workplace:
     shop_id: int
     shop_name: str
     role: Role
+    email_written: str  # where this shop writes to them
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class SellersPart(Pool):
     async def staffs(self, email_norm: str) -> list[Workplace]:
         """-> the shops that this person works for, the first one joined first."""
         rows = await self._rows("workplaces", email_norm)
-        return [Workplace(row["shop_id"], row["shop_name"], Role(row["role"])) for row in rows]
+        return [Workplace(row["shop_id"], row["shop_name"], Role(row["role"]), row["email_written"]) for row in rows]
 
     async def open_seller_session(self, session_id: UUID, email_norm: str, browser: str) -> bool:
         """Sign in, at the shop they looked at last -> False: this address works for no shop."""

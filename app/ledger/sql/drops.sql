@@ -6,7 +6,7 @@ INSERT INTO shops (name) VALUES ($1) RETURNING id;
 
 -- name: add_seller
 -- Someone who may act for a shop.
-INSERT INTO sellers (shop_id, email, role) VALUES ($1, $2, $3) ON CONFLICT (shop_id, email) DO NOTHING;
+INSERT INTO sellers (shop_id, email, email_written, role) VALUES ($1, $2, $3, $4) ON CONFLICT (shop_id, email) DO NOTHING;
 
 -- name: shop_named
 -- The oldest shop of this name.

@@ -1,8 +1,9 @@
 -- A shop's staff, their sessions and second factor; a shop's drops. Every statement about a shop asks for the shop.
 
 -- name: workplaces
--- The shops that a person works for.
-SELECT shops.id AS shop_id, shops.name AS shop_name, sellers.role
+-- The shops that a person works for, and where each writes to them.
+SELECT shops.id AS shop_id, shops.name AS shop_name, sellers.role,
+       coalesce(sellers.email_written, sellers.email) AS email_written
 FROM sellers JOIN shops ON shops.id = sellers.shop_id
 WHERE sellers.email = $1 ORDER BY sellers.id;
 

@@ -2,7 +2,8 @@
 
 By an e-mailed code with the machinery and the limits of the shop's own sign-in (app/web/account.py), but apart from it: the code
 counts only in the browser that asked here, and only for an address that works for a shop. Whether it does is never told: every
-address gets a mail, the same steps are taken and the answer is the same; the mail to a stranger says that it is unknown here.
+address gets a mail, the same steps are taken and the answer is the same; the mail to a stranger says that it is unknown here. The
+code goes to the address that the shop wrote down, never to a spelling of it that somebody typed.
 """
 
 import secrets
@@ -42,8 +43,9 @@ async def send_code(call: ThisCall, doors: TheseDoors) -> Response:
             raise
         return sign_in_page(call, doors, target=target, email=typed, problem=_(str(error)))
     code_id, code = uuid4(), f"{secrets.randbelow(10**CODE_DIGITS):0{CODE_DIGITS}d}"
-    known = bool(await doors.office.ledger.staffs(normalised))
-    message = code_message(code_id, code if known else None, address, doors.settings.public_url)
+    workplaces = await doors.office.ledger.staffs(normalised)
+    mailbox = workplaces[0].email_written if workplaces else address
+    message = code_message(code_id, code if workplaces else None, mailbox, doors.settings.public_url)
     hashed = code_hash(doors, code_id, code)
     if await doors.office.ledger.ask_code(code_id, normalised, address, hashed, CODE_SECONDS, message):
         await doors.jobs.deliver()

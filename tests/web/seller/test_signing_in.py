@@ -61,6 +61,19 @@ async def test_a_stranger_is_mailed_that_the_address_is_unknown_and_gets_no_code
     assert (await types(client, "000000")).status_code == 422
 
 
+async def test_the_code_goes_to_the_address_that_the_shop_wrote_down(shop):
+    await shop.ledger.create_shop("Third", "Ada+shop@Example.org")
+    for typed in ("ada@example.org", "ADA+evil@example.org"):
+        await asks(shop.browser(), typed)
+        assert (await shop.ledger.newest(1))[0].recipient == "Ada+shop@Example.org"
+
+
+async def test_what_is_refused_is_said_on_a_page_of_the_dashboard(shop, viewer):
+    for path, status in (("/seller/staff", 403), ("/seller/nothing", 404)):
+        page = await viewer.get(path)
+        assert page.status_code == status and 'data-side="seller"' in page.text and 'href="/seller"' in page.text
+
+
 async def test_a_shoppers_code_does_not_open_the_dashboard(shop):
     client = shop.browser()
     await client.post("/sign-in", data={"email": OWNER, "next": "/"}, headers=FORM)
