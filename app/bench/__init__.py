@@ -24,6 +24,9 @@ MEASURES = {
     "no": "a refused buy against a bare callable that answers the same bytes",
     "decided": "a granted buy against a handler that only reads the form and verifies the cookie",
     "page": "a drop's page, and the 304, against a bare callable",
+    "recorder": "writing granted orders down against one INSERT that checks nothing",
+    "fanout": "thousands of sockets told of a change, against websockets.broadcast",
+    "start": "how soon doorman up serves, and what it weighs",
 }
 
 

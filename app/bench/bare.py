@@ -75,16 +75,18 @@ async def _lifespan(receive, send) -> None:
 
 
 @contextmanager
-def serving(command: list[str], environment: dict[str, str], log: Path) -> Iterator[tuple[str, int]]:
-    """-> (host:port, pid) of `python -m COMMAND` on a socket handed down to it."""
+def serving(
+    command: list[str], environment: dict[str, str], log: Path, pipes: bool = False
+) -> Iterator[tuple[str, subprocess.Popen]]:
+    """-> (host:port, process) of `python -m COMMAND` on a socket handed down to it. `pipes`: we talk to it."""
     with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG_CONNECTIONS) as listening, log.open("wb") as words:
         told = {**os.environ, **environment, LISTEN_FD: str(listening.fileno())}
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", *command], env=told, pass_fds=(listening.fileno(),), stdout=words, stderr=words,
-            preexec_fn=tied(),
+            [sys.executable, "-P", "-m", *command], env=told, pass_fds=(listening.fileno(),), preexec_fn=tied(), stderr=words,
+            stdin=subprocess.PIPE if pipes else subprocess.DEVNULL, stdout=subprocess.PIPE if pipes else words,
         )  # fmt: skip
         try:
-            yield f"127.0.0.1:{listening.getsockname()[1]}", process.pid
+            yield f"127.0.0.1:{listening.getsockname()[1]}", process
         finally:
             process.kill()
             process.wait()

@@ -87,10 +87,10 @@ class Stage:
         told = self.folder / "answer.json"
         told.write_text(json.dumps(answer))
         secret = {"DOORMAN_SECRET": self.place.settings.secret}
-        with serving(["app.bench.bare", str(told)], secret, self.folder / "bare.log") as (host, pid):
+        with serving(["app.bench.bare", str(told)], secret, self.folder / "bare.log") as (host, process):
             answer_to(f"http://{host}/same", b"GET /same HTTP/1.1\r\nHost: %b\r\n\r\n" % host.encode())  # it is up
-            cores.pin(pid, cores.SERVER)
-            yield f"http://{host}", pid
+            cores.pin(process.pid, cores.SERVER)
+            yield f"http://{host}", process.pid
 
 
 @contextmanager
@@ -107,15 +107,15 @@ def pin_parts(place: Site) -> None:
     """The web processes on one core, all other parts and ourselves on the other."""
     run = place.run
     others = {*run["worker"], *run["recorder"], *(run[part]["pid"] for part in ("redis", "postgres", "provider", "warehouse"))}
-    cores.pin_apart(run["web"], (others - {None}) | set(_descendants(run["pid"])) - set(run["web"]))
+    cores.pin_apart(run["web"], (others - {None}) | set(descendants(run["pid"])) - set(run["web"]))
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     """-> the processes below this one; none where the system does not tell."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, task.read_text().split()):
-            found += [child, *_descendants(child)]
+            found += [child, *descendants(child)]
     return found
 
 
