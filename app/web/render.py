@@ -46,7 +46,7 @@ sign_in_code.html     next str · email str · likelier: str | None (an address 
 account.html          account: Account · orders: list of OrderView · addresses: list of KeptAddress · countries: dict code -> name
                       POST /sign-out, POST /sign-out/everywhere, POST /account/address/{id}/forget
 error.html            status int · title str · detail str
-seller/*.html         title str · seller: Seller | None · places: list of (Place, here) · and what its room of app/web/seller hands over
+seller/*.html         title str · seller: Seller | None · places: list of (Place, here) · and what its room hands over
 dev_mail.html         mails: list of dict(to, kind, subject, text, html, message_id, order)
 
 Fragments
