@@ -44,6 +44,16 @@ def test_run_json_names_every_part_and_is_for_us_alone(up, data):
     assert {name: stat.S_IMODE((data / name).stat().st_mode) for name in private} == dict.fromkeys(private, 0o600)
 
 
+def test_stripes_two_keys_take_the_sandboxs_place_and_one_alone_is_refused(up, data):
+    one = up(STAND_IN="provider", web=1, STRIPE_SECRET_KEY="sk_test_x", STRIPE_PUBLISHABLE_KEY="pk_test_x").serves()
+    assert one.run["provider"] == {"pid": None, "url": None, "token": None}
+    assert not {name for name in json.loads((data / "environment.json").read_text()) if name.startswith("STRIPE_")}
+    assert one.stop() == 0
+    alone = up(STAND_IN="provider", web=1, STRIPE_SECRET_KEY="sk_test_x")
+    assert alone.ends() == 1
+    assert alone.output.startswith("doorman: STRIPE_SECRET_KEY is set without STRIPE_PUBLISHABLE_KEY; set both, or neither")
+
+
 def test_the_gate_keeps_every_write_and_the_queue_is_a_server_of_its_own(up, data):
     up().serves()
     environment = json.loads((data / "environment.json").read_text())
