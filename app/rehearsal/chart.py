@@ -29,7 +29,8 @@ def timeline(found: dict) -> Markup:
         drawn.append(_panel(title, values, kind, TOP + number * (PANEL + GAP), step))
     drawn.append(_axis(line["first"], seconds, x, bottom))
     return Markup(  # every text inside is escaped
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(_said(found))}">{"".join(drawn)}</svg>'
+        f'<svg class="rehearsal__chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(_said(found))}">'
+        f'{"".join(drawn)}</svg>'
     )
 
 
@@ -112,4 +113,4 @@ def strip(found: dict) -> Markup:
     share = f" Each band stands for {units / bands:.1f} units." if units > bands else ""
     label = f"{books.get('paid') or 0:,} of {units:,} units are paid for, {books.get('gate_left') or 0:,} are left.{share}"
     shape = f'viewBox="0 0 {WIDTH} 26" preserveAspectRatio="none" role="img" aria-label="{escape(label)}"'
-    return Markup(f'<svg class="strip" {shape}>{drawn}</svg>')
+    return Markup(f'<svg class="rehearsal__strip" {shape}>{drawn}</svg>')

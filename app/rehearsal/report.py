@@ -8,6 +8,7 @@ import base64
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +27,10 @@ REPORT_JSON, REPORT_HTML = "report.json", "report.html"
 BUSY_CPU_SHARE = 0.9  # of one processor: the crowd's process can do no more
 BUSY_LAG_MS = 100.0
 SECONDS_SHOWN_MAX = 900
-FONT = Path(__file__).parents[2] / "static" / "fonts" / "bricolage-grotesque-latin.woff2"
+STATIC = Path(__file__).parents[2] / "static"
+FONT = STATIC / "fonts" / "bricolage-grotesque-latin.woff2"
+SHEET = STATIC / "css" / "seller" / "rehearsal.css"
+PICTURES = "pictures"
 FINALS = {  # the last word -> how it is said of many
     "paid": "paid and have their unit",
     "no": "were told no",
@@ -108,23 +112,42 @@ def document(
 
 
 def write(folder: Path, found: dict) -> None:
-    """Write both forms. The pictures stand in the page only."""
-    plain = {**found, "pictures": [{name: value for name, value in one.items() if name != "data"} for one in found["pictures"]]}
+    """Write both forms, and the pictures beside them; in the page they are inside."""
+    plain = {**found, "pictures": [_kept(folder, number, one) for number, one in enumerate(found["pictures"], 1)]}
     write_private(folder / REPORT_JSON, json.dumps(plain, indent=1, ensure_ascii=False))
     write_private(folder / REPORT_HTML, page(found))
 
 
+def _kept(folder: Path, number: int, picture: dict) -> dict:
+    """Write a picture as a file -> the picture with the file's name instead of its data."""
+    name = f"{number:02d}.webp"
+    (folder / PICTURES).mkdir(exist_ok=True, mode=0o700)
+    (folder / PICTURES / name).write_bytes(base64.b64decode(picture["data"].partition(",")[2]))
+    return {**{key: value for key, value in picture.items() if key != "data"}, "file": name}
+
+
 def page(found: dict) -> str:
-    """-> the report as one page of HTML."""
+    """-> the report as one page of HTML that needs nothing but itself."""
+    inside = body(found, lambda picture: picture["data"])
+    return _template("report.html").render(found=found, body=inside, font=_font(), sheet=Markup(SHEET.read_text()))
+
+
+def body(found: dict, picture: Callable[[dict], str]) -> Markup:
+    """-> the report without what stands around it. `picture`: a picture -> the address it is loaded from."""
+    drawn = _template("report_body.html").render(
+        found=found, chart=chart.timeline(found), strip=chart.strip(found), headline=headline(found), final_words=FINALS,
+        untold=UNTOLD, held=HELD, picture=picture,
+    )  # fmt: skip
+    return Markup(drawn)
+
+
+def _template(name: str) -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
     environment.filters |= {"number": _number, "duration": _duration}
-    return environment.get_template("report.html").render(
-        found=found, chart=chart.timeline(found), strip=chart.strip(found), headline=headline(found), final_words=FINALS,
-        untold=UNTOLD, held=HELD, font=_font(),
-    )  # fmt: skip
+    return environment.get_template(name)
 
 
 def _font() -> Markup:
