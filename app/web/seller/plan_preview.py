@@ -85,7 +85,7 @@ def scene_in(drop: Drop, phase: Phase) -> Scene:
     now, opens_at = clock.now(), drop.opens_at
     match phase:
         case Phase.ANNOUNCED:
-            at = min(now, opens_at - timedelta(hours=1))
+            at = min(now.replace(second=0, microsecond=0), opens_at - timedelta(hours=1))
         case Phase.LAST_SECONDS:
             at = opens_at - timedelta(seconds=7)
         case Phase.CLOSED:
