@@ -48,6 +48,7 @@ async def test_a_declined_card_leaves_the_piece_and_another_card_pays_it(house, 
     await mira.sees_order("PENDING_PAYMENT")
     await mira.pays("pm_card_chargeDeclined")
     await mira.page.locator("[data-notice]").wait_for()
+    await expect(mira.page.locator("[data-notice]")).to_be_in_viewport(ratio=1)  # although the button stands far below
     await mira.pays()
     await mira.sees_order("PAID")
 

@@ -1,7 +1,7 @@
 /* The order page: the ring empties by the shop's clock, and the state is asked for again whenever it may have changed. */
 import { cameBack, forget, heard, now, pageArrivedAt } from "./clock.js";
 import { short } from "./countdown.js";
-import { announce, fill, inLanguage } from "./page.js";
+import { announce, calm, fill, inLanguage } from "./page.js";
 
 const MARKS_SECONDS = [300, 60, 30]; // told to screen readers
 const HURRY_SECONDS = 60;
@@ -75,7 +75,9 @@ document.addEventListener("htmx:after:swap", () => {
   heard(shown.dataset.serverTime);
   if (shown.dataset.orderState !== state) {
     state = shown.dataset.orderState;
-    announce(shown.querySelector("h1")?.textContent);
+    const notice = shown.querySelector("[data-notice]");
+    announce(notice?.textContent.trim().replace(/\s+/g, " ") || shown.querySelector("h1")?.textContent);
+    notice?.scrollIntoView({ block: "center", behavior: calm.matches ? "instant" : "smooth" }); // it stands above what was tapped
   }
   tick();
   keepLooking();

@@ -267,3 +267,14 @@ async def test_the_page_shows_the_order_and_its_list(shop):
     listed = (await client.get("/orders", headers=JSON)).json()["orders"]
     assert [row["order"] for row in listed] == [str(order)]
     assert (await client.get("/account")).status_code == 200
+
+
+async def test_the_variant_of_a_drop_that_has_only_one_is_not_named(shop):
+    for name, shown in (("Standard", False), ("Brass <x>", True)):
+        drop, client = await shop.opens(variants=((name, 3),), limit=3), await shop.shopper()
+        await shop.holds(drop, client, quantity=2)
+        for path in (f"/drops/{drop.slug}", "/orders"):
+            page = (await client.get(path)).text.split('data-order-state="PENDING_PAYMENT"')[1]
+            page = page.split("Pay now")[0].split("</li>")[0]
+            assert ("Brass &lt;x&gt; × 2" in page) is shown and "× 2" in page, path
+            assert "Standard" not in page and "&amp;lt;" not in page, path
