@@ -11,10 +11,11 @@ like a whole one.
 import csv
 import io
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
+from babel.numbers import get_decimal_symbol
 from litestar import Response, get
 from litestar.response import Stream
 
@@ -23,7 +24,7 @@ from app.domain.addresses import FIELDS, as_stored
 from app.domain.money import as_decimal
 from app.domain.roles import Right
 from app.errors import BadInput
-from app.languages import N_
+from app.languages import N_, Language, spoken
 from app.ledger import Ledger, MoneyLine, MoneySpot, OrderLine, OrderPage, Seller, Spot, Wanted
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall
@@ -59,6 +60,24 @@ ORDER_COLUMNS = (
 MONEY_COLUMNS = (
     "at", "kind", "order", "drop", "drop_title", "variant", "quantity", "amount", "currency", "purpose", "payment_reference",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a file is written."""
+
+    head: str
+    delimiter: str
+    decimal: str
+
+
+PLAIN = Dialect("", ",", ".")
+
+
+def excel_in(language: Language) -> Dialect:
+    """-> what Excel opens by a double click: it expects the list separator and the decimal mark of its own language."""
+    decimal = get_decimal_symbol(language.locale)
+    return Dialect(BYTE_ORDER_MARK, ";" if decimal == "," else ",", decimal)
 
 
 class Running:
@@ -99,22 +118,22 @@ async def streamed(
     first = await anext(pieces, [])
     told = {"drop": wanted.drop_id, "since": wanted.since, "until": wanted.until, "searched": bool(wanted.words)}
     await doors.office.ledger.audit(seller.shop_id, seller.actor, f"{name} exported", seller.shop_name, None, told)
-    head = BYTE_ORDER_MARK if call.query("bom") == "yes" else ""
+    dialect = excel_in(spoken()) if call.query("excel") == "yes" else PLAIN
     day = f"{now().astimezone(Teller(seller.time_zone).zone):%Y-%m-%d}"
     return Stream(
-        written(head, columns, first, pieces),
+        written(dialect, columns, first, pieces),
         media_type="text/csv",
         headers={"content-disposition": f'attachment; filename="{name}-{day}.csv"', "cache-control": "no-store"},
     )
 
 
-async def written(head: str, columns: tuple[str, ...], first: list, pieces: AsyncIterator[list]) -> AsyncIterator[bytes]:
+async def written(dialect: Dialect, columns: tuple[str, ...], first: list, pieces: AsyncIterator[list]) -> AsyncIterator[bytes]:
     """-> the file, piece by piece."""
     running.files += 1
     try:
-        yield (head + as_csv([columns, *first])).encode()
+        yield (dialect.head + as_csv([columns, *first], dialect)).encode()
         async for rows in pieces:
-            yield as_csv(rows).encode()
+            yield as_csv(rows, dialect).encode()
     finally:
         running.files -= 1
 
@@ -185,16 +204,18 @@ def stamp(tell: Teller, at: datetime | None) -> str:
     return "" if at is None else tell.stamp(at)
 
 
-def as_csv(rows: Iterable[Iterable]) -> str:
-    """RFC 4180: commas, quotes where needed, CRLF."""
+def as_csv(rows: Iterable[Iterable], dialect: Dialect = PLAIN) -> str:
+    """RFC 4180: quotes where needed, CRLF."""
     text = io.StringIO()
-    csv.writer(text).writerows([safe(cell) for cell in row] for row in rows)
+    csv.writer(text, delimiter=dialect.delimiter).writerows([safe(cell, dialect) for cell in row] for row in rows)
     return text.getvalue()
 
 
-def safe(cell: str | int) -> str | int:
+def safe(cell: str | int, dialect: Dialect = PLAIN) -> str | int:
     """A cell that a spreadsheet would calculate is marked as text by an apostrophe, as every spreadsheet reads it."""
-    if isinstance(cell, int | Number):
+    if isinstance(cell, Number):
+        return cell.replace(".", dialect.decimal)
+    if isinstance(cell, int):
         return cell
     return f"'{cell}" if cell.lstrip(" \u00a0").startswith(FORMULA_BEGINS) else cell
 

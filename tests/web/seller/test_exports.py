@@ -87,9 +87,13 @@ async def test_amounts_are_decimal_numbers_of_their_currency_and_times_have_an_o
         assert at.utcoffset() == at.astimezone(exports.Teller("Europe/Vienna").zone).utcoffset() and at.utcoffset()
 
 
-async def test_a_mark_at_the_start_is_there_for_those_who_want_it(owner, paid):
+async def test_a_file_for_excel_opens_by_a_double_click_in_its_language(owner, paid):
     assert (await owner.get(ORDERS)).content.startswith(b"order,")
-    assert (await owner.get(f"{ORDERS}?bom=yes")).content.startswith(b"\xef\xbb\xbforder,")
+    assert (await owner.get(f"{ORDERS}?excel=yes")).content.startswith(b"\xef\xbb\xbforder,drop,")
+    german = (await owner.get(f"{ORDERS}?excel=yes&lang=de")).content.decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(german, newline=""), delimiter=";", strict=True))
+    assert [row["amount"] for row in rows] == ["49,00"] * len(paid)
+    assert rows[0]["name"].startswith("'=HYPERLINK")
     assert (await owner.get(ORDERS)).headers["content-disposition"].startswith('attachment; filename="orders-')
 
 
