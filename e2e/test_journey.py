@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from playwright.async_api import expect
 
 from e2e.people import DESKTOP
 
