@@ -1,8 +1,9 @@
 """Parcels at the warehouse: the protocol, and the adapter over HTTP. The sandbox warehouse, a program of its own, lives here too.
 
-Every paid order becomes a parcel, also of a drop that asks for no address (`ships` false): what the warehouse hears is that an order
-is paid and what is in it, and what it makes of that (a parcel, a ticket at the counter, a download) is its own business. `ships` says
-only whether the buyer is asked where it goes. A shop without a warehouse names none; its parcels wait in the ledger until there is one.
+Every paid order becomes a parcel, also of a drop that asks for no address (`ships` false): what the warehouse hears is that an
+order is paid and what is in it, and what it makes of that (a parcel, a ticket at the counter, a download) is its own business.
+`ships` says only whether the buyer is asked where it goes. A shop without a warehouse names none; its parcels wait in the ledger
+until there is one.
 
 The adapter is imported when it is asked for: the sandbox lives in this package and has no use for an HTTP client.
 """
