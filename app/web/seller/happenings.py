@@ -10,7 +10,7 @@ from uuid import UUID
 
 from app.domain.drops import Variant
 from app.languages import N_, _, count, money
-from app.ledger import Happening
+from app.ledger import Happening, order_number
 
 TOLD_MAX = 40  # lines of a feed
 TOGETHER_SECONDS = 10  # equal events within so long are one line
@@ -87,8 +87,8 @@ class Told:
 
     @property
     def order(self) -> str:
-        """The order's short name."""
-        return "" if self.order_id is None else str(self.order_id)[-6:]
+        """The order's number within its drop, by which the list of orders finds it."""
+        return "" if self.order_id is None else order_number(self.order_id)
 
 
 def tell(happenings: Iterable[Happening], variants: Iterable[Variant], currency: str) -> list[Told]:
