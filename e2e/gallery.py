@@ -4,12 +4,12 @@ A running house serves the files and the security policy; the pages themselves c
 shop needs no misfortune to be looked at.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from playwright.async_api import Browser, BrowserContext, Page, Route
 
-from app.domain.drops import Phase
+from app.domain.drops import Drop, DropPicture, Phase
 from app.domain.orders import CONFIRMING, MoneyState, OrderState
 from app.domain.verdicts import Verdict
 from app.languages import ENGLISH, GERMAN, MIRRORED, Language, speaking
@@ -52,7 +52,7 @@ def sheets() -> list[Sheet]:
 def drops(renderer: Renderer) -> list[Sheet]:
     drop = a_drop(4, slug="gallery-lamp", picture="lamp")
 
-    def sheet(name: str, phase: Phase, own=None, language: Language = ENGLISH) -> Sheet:
+    def sheet(name: str, phase: Phase, own=None, language: Language = ENGLISH, drop: Drop = drop) -> Sheet:
         own = own or mine()
         with speaking(language):
             page = renderer.page(
@@ -61,6 +61,9 @@ def drops(renderer: Renderer) -> list[Sheet]:
         return Sheet(f"drop-{name}", page)
 
     hold = order(OrderState.PENDING_PAYMENT)
+    words = "# By hand\n**Spun** in one piece.\n\n- numbered\n- [how it is made](https://example.org)"
+    views = (DropPicture("lamp", "A lamp"), DropPicture("moka", "A moka pot"), DropPicture("carafe", "A carafe"))
+    several = replace(drop, pictures=views, description=words, ships=True, shipping_countries=("DE", "SE"))
     return [
         *(sheet(phase.value.replace("_", "-"), phase) for phase in Phase),
         sheet("announced-signed-out", Phase.ANNOUNCED, mine(signed_in=False)),
@@ -68,6 +71,7 @@ def drops(renderer: Renderer) -> list[Sheet]:
         sheet("pay-first", Phase.OPEN, mine(allowed=2, orders=(hold, hold, hold), must_pay_first=True)),
         sheet("on-the-list", Phase.ALL_HELD, mine(places={drop.variants[0].id: PlaceView(12, 3)})),
         sheet("refused", Phase.ALL_HELD, mine(said=said(Verdict.ALL_HELD))),
+        sheet("several-pictures", Phase.ANNOUNCED, drop=several),
         sheet("german", Phase.OPEN, language=GERMAN),
         sheet("mirrored", Phase.OPEN, language=MIRRORED),
     ]

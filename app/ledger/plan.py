@@ -6,9 +6,8 @@ only moves later, while it is still some way off, in the transaction that writes
 audit log with what was before. Every question asks for the shop in the query itself.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -22,6 +21,7 @@ from app.ledger.events import SELLER, note
 from app.ledger.pool import Pool
 
 DRAFTS_MAX = 200  # unpublished ones of a shop
+AUDITED_CHARACTERS_MAX = 500  # of a text in the audit log
 PICTURES_A_DAY_MAX = 500  # of a shop
 
 
@@ -66,7 +66,14 @@ class PlanPart(Pool):
 
     async def save_draft(self, shop_id: int, draft_id: int, version: int, plan: Plan, actor: str) -> bool:
         """-> False: this is not the version that stands there (somebody saved meanwhile), or it is published or gone."""
-        return await self._count("save_draft", shop_id, draft_id, version, _json(plan), actor) == 1
+        async with self._transaction() as ask:
+            before = _draft(await ask.row("draft", shop_id, draft_id))
+            if before is None or not await ask.count("save_draft", shop_id, draft_id, version, _json(plan), actor):
+                return False
+            old, new = _changes(before.plan, plan)
+            if new:
+                await note_audit(ask, shop_id, actor, "draft saved", plan.title or before.plan.title, old, new)
+            return True
 
     async def delete_draft(self, shop_id: int, draft_id: int, version: int, actor: str) -> bool:
         async with self._transaction() as ask:
@@ -166,8 +173,12 @@ def _published(drop: Drop) -> dict[str, object]:
     }
 
 
-def _changes(before: Words, after: Words) -> tuple[Mapping, Mapping]:
-    """-> what differs, as it was and as it is."""
-    old, new = (json.loads(json.dumps(asdict(words))) for words in (before, after))
+def _changes(before: Words | Plan, after: Words | Plan) -> tuple[Mapping, Mapping]:
+    """-> what differs, as it was and as it is; of a long text its beginning."""
+    old, new = (msgspec.to_builtins(words) for words in (before, after))
     changed = [name for name in old if old[name] != new[name]]
-    return {name: old[name] for name in changed}, {name: new[name] for name in changed}
+    return {name: _short(old[name]) for name in changed}, {name: _short(new[name]) for name in changed}
+
+
+def _short(value: object) -> object:
+    return f"{value[:AUDITED_CHARACTERS_MAX]}…" if isinstance(value, str) and len(value) > AUDITED_CHARACTERS_MAX else value

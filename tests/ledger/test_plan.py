@@ -52,6 +52,9 @@ async def test_a_draft_is_saved_from_the_version_that_was_seen_or_not_at_all(sce
     assert not await scene.ledger.save_draft(scene.shop_id, draft_id, 1, Plan(title="two"), MIRA)
     draft = await scene.ledger.draft(scene.shop_id, draft_id)
     assert (draft.plan.title, draft.version, draft.updated_by) == ("one", 2, NILS)
+    [(actor, action, before, after)] = await audited(scene)
+    assert (actor, action, before["title"], after["title"]) == (NILS, "draft saved", PLAN.title, "one")
+    assert "price" not in after  # what stayed is no change
 
 
 async def test_two_who_save_at_once_are_one_who_saved(scene):

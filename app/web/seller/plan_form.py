@@ -94,6 +94,8 @@ def plan_from(fields: Mapping[str, Any], base: Plan) -> Plan:
     if "price" in fields:
         typed = _text(fields, "price")
         changes["price"] = base.price if typed == price_shown(base, spoken()) else price_typed(typed, spoken().locale)
+    if "description" in changes:
+        changes["description"] = changes["description"].replace("\r\n", "\n")  # as forms send the ends of lines
     if "currency" in changes:
         changes["currency"] = changes["currency"].strip().upper()
     if "has_shipping" in fields:
