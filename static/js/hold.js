@@ -72,7 +72,9 @@ document.addEventListener("keyup", (event) => {
     letGo();
   }
 });
-document.addEventListener("focusout", letGo);
+document.addEventListener("focusout", (event) => {
+  if (event.target === held?.button) letGo(); /* pressing takes the focus from another field first */
+});
 document.addEventListener("visibilitychange", letGo);
 
 /* A pointer's own click comes after its press and says nothing new; one without a press is somebody who cannot hold. */
