@@ -287,6 +287,7 @@ async def shown(call: Call, doors: Doors, seller: Seller, drop: Drop) -> Respons
         may_act=seller.may(Right.SELL),
         said=said and _(said),
         op=uuid4(),
+        still=call.query("still") == "yes",
         **words,
     )
 

@@ -61,6 +61,7 @@ async def test_the_page_and_the_fragment_say_the_same(shop, manager):
     assert "<html" not in fragment.text
     assert "Night &lt;lamp&gt;" in page.text
     assert '<meta http-equiv="refresh"' in page.text  # without JavaScript it loads itself again
+    assert '<meta http-equiv="refresh"' not in (await manager.get(f"/seller/drops/{drop.id}/live?still=yes")).text
 
 
 async def test_only_who_may_sell_sees_what_can_be_done(shop, manager, viewer):
