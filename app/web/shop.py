@@ -10,7 +10,7 @@ from app.domain.orders import LIVE, UNPAID, UNPAID_HOLDS_MAX
 from app.errors import LedgerUnreachable, NotFound
 from app.web.calendar import SUFFIX, calendar_file
 from app.web.call import Call
-from app.web.doors import Doors, TheseDoors, ThisCall, document
+from app.web.doors import PRIVATE, Doors, TheseDoors, ThisCall, document
 from app.web.finding import found, wanted_by
 from app.web.orders_view import recorded
 from app.web.page_cache import CARDS_MAX
@@ -39,7 +39,8 @@ async def show_drop(slug: FromPath[str], call: ThisCall, doors: TheseDoors) -> R
         return calendar_file(doors, drop)
     scene = await doors.scenes.scene(drop, doors.hub.watching(drop.id))
     if call.wants_json:
-        return Response(stock_json(scene), media_type="application/json", headers={"cache-control": "no-store", "vary": "Accept"})
+        headers = {**PRIVATE, "cache-control": "no-store"}
+        return Response(stock_json(scene), media_type="application/json", headers=headers)
     if call.partial:
         return doors.fragment("scene.html", drop=drop, scene=scene)
     return doors.page(call, "drop.html", drop=drop, scene=scene, mine=await mine_of(call, doors, drop, scene))

@@ -129,3 +129,12 @@ async def test_a_mail_that_was_not_sent_yet_cannot_come_back(scene):
     await scene.ledger.put(Message("sign_in_code", "1", None, "ada@example.org", "subject", "text", "<p>html</p>"))
     (mail,) = await scene.ledger.newest(1)
     assert await scene.ledger.came_back(mail.message_id, ("ada@example.org",), "5.1.1") is None
+
+
+async def test_a_mail_that_is_back_before_its_worker_noted_that_it_was_sent_is_not_taken_for_sent(scene):
+    await scene.ledger.put(Message("sign_in_code", "1", None, "ada@example.org", "subject", "text", "<p>html</p>"))
+    (due,) = await scene.ledger.claim_due(10)
+    assert await scene.ledger.sending(due.id, due.tries)
+    assert await scene.ledger.came_back(due.message_id, ("ada@example.org",), "5.1.1")
+    assert not await scene.ledger.sent(due.id)
+    assert [mail.state for mail in await scene.ledger.undelivered(10)] == ["failed"]

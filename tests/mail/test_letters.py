@@ -20,8 +20,9 @@ def message(kind, *, order=True, language="en", **facts):
         "drop_slug": "night-lamp", "drop_title": "Night <b>lamp</b>\nNo 4", "shop_name": "Atelier & Co", "variant": "Brass",
         "quantity": 2, "amount_minor": 9800, "currency": "EUR", "pay_by": datetime(2026, 11, 30, 20, 0, tzinfo=UTC),
         "attempts_left": 2, "order_reason": None, "charged": False, "closes_at": None, "offer_seconds": 600.0, "waitlist": "offers",
-        "opens": "20:00 UTC", "opens_at": "2026-12-01T20:00:00Z", "place_number": 7, "tracking": "SBX000000001", "why": "seller", "returned_minor": 4900,
-        "code": "012345", "minutes": 10, "asked_at": datetime(2026, 11, 30, 19, 0, tzinfo=UTC), **facts,
+        "opens": "20:00 UTC", "opens_at": "2026-12-01T20:00:00Z", "place_number": 7, "tracking": "SBX000000001",
+        "why": "seller", "returned_minor": 4900, "code": "012345", "minutes": 10,
+        "asked_at": datetime(2026, 11, 30, 19, 0, tzinfo=UTC), **facts,
     }  # fmt: skip
     return SimpleNamespace(
         kind=kind, order_id=uuid4() if order else None, language=language, subject=None, body_text=None, body_html=None, facts=facts

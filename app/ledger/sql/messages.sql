@@ -81,11 +81,12 @@ WHERE id = $1 AND state = 'waiting' AND tries = $2 AND NOT sending;
 UPDATE messages SET state = 'sent', sent_at = now(), sending = false, error = NULL WHERE id = $1 AND state = 'waiting';
 
 -- name: came_back
--- A mail that was sent came back: it did not arrive after all. Only the very mail, to one of the addresses it is said to be for.
-UPDATE messages SET state = 'failed', error = $4
+-- A mail that was sent came back: it did not arrive after all. Only the very mail, to one of the addresses it is said to be for. It may
+-- be back before its worker has noted that it was sent.
+UPDATE messages SET state = 'failed', error = $4, sending = false
 FROM letters
 WHERE messages.id = $1 AND letters.id = messages.id AND letters.message_id = $2 AND lower(messages.recipient) = ANY($3::text[])
-  AND messages.state IN ('sent', 'unknown')
+  AND (messages.state IN ('sent', 'unknown') OR messages.state = 'waiting' AND (messages.sending OR messages.doubts > 0))
 RETURNING messages.recipient, messages.kind;
 
 -- name: failed
