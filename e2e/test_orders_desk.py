@@ -46,12 +46,14 @@ async def test_a_seller_finds_an_order_refunds_it_and_the_piece_is_on_sale_again
     await reads_well(owner)
     await owner.page.get_by_role("button", name="Refund €49.00").click()
     await expect(owner.page.get_by_role("status").filter(has_text="The refund is on its way.")).to_be_visible()
+    loads = owner.loads
     await mira.sees_order("REFUNDED")
     books = house.books_at_rest("second-thoughts")
     assert (books["refunded"], books["gate_left"], books["withdrawn"]) == (1, 1, 0)
-    await owner.looks_again()
     await expect(owner.page.locator("[data-refund=done]")).to_be_visible()
+    await expect(owner.page.locator("#state")).to_have_text("Refunded")
     await expect(owner.page.get_by_text("Refunded pieces on sale again: 1")).to_be_visible()
+    assert owner.loads == loads, "the page tells it without being asked"
 
 
 async def test_what_needs_nobody_says_so_and_a_hold_is_ended_by_holding_the_button(house, comes):

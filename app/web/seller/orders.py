@@ -223,6 +223,7 @@ async def show_order(order: FromPath[str], call: ThisCall, doors: TheseDoors, se
         can_refund=story.left_minor > 0,
         can_cancel=story.order.state is OrderState.PENDING_PAYMENT,
         can_correct=can_correct(story),
+        moving=is_moving(story),
         tell=tell,
     )
 
@@ -545,6 +546,12 @@ def order_id_of(text: str) -> UUID:
 
 def ask_about(call: Call, doors: Doors, seller: Seller, row: OrderRow, title: str, verb: str, consequences: list[str]) -> Response:
     return ask_first(call, doors, seller, title=title, consequences=consequences, verb=verb, back=url_of(row))
+
+
+def is_moving(story: Story) -> bool:
+    """Whether something about it will change by itself soon: its page looks again."""
+    charged = story.order.state is OrderState.PROCESSING or any(attempt.state == "open" for attempt in story.attempts)
+    return charged or any(refund.state == "wanted" for refund in story.refunds)
 
 
 def can_correct(story: Story) -> bool:

@@ -55,6 +55,11 @@ def said(answer):
     return answer.headers["location"].partition("done=")[2]
 
 
+def story_of(page):
+    """-> the part of an order's page that looks again while something moves."""
+    return page.text[page.text.index('id="story"') :]
+
+
 def numbers(page):
     return re.findall(r'<th scope="row"><a href="/seller/orders/[0-9a-f-]+">([0-9a-f-]+)</a>', page.text)
 
@@ -240,8 +245,10 @@ async def test_a_whole_refund_with_restock_puts_the_piece_back_once(shop, owner,
     answers = await asyncio.gather(*(refund(owner, paid, wish=wish, restock="yes") for _ in range(4)))
     assert sorted(said(answer) for answer in answers) == ["refund", *["refund-before"] * 3]
     assert ("refund", paid, "seller:whole", 0) in shop.jobs.jobs
+    assert 'hx-trigger="every' in story_of(await owner.get(f"/seller/orders/{paid}"))
     assert await shop.till.refund(paid, "seller:whole") == "refunded"
     assert await state_of(shop, paid) is OrderState.REFUNDED
+    assert 'hx-trigger="every' not in story_of(await owner.get(f"/seller/orders/{paid}"))
     for _ in range(2):
         assert said(await owner.post(f"/seller/orders/{paid}/cancel", data={"sure": "yes"})) == "not-cancelled"
         assert said(await refund(owner, paid, restock="yes")) == "refund-before"
