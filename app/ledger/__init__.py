@@ -23,13 +23,13 @@ from app.ledger.sellers import Changed, DropCounts, Invited, Seller, SellerSessi
 from app.ledger.shop_orders import (
     MoneyLine,
     MoneySpot,
+    OrderFilter,
     OrderLine,
     OrderPage,
     ShopDrop,
     Spot,
     Story,
     Undelivered,
-    Wanted,
     order_number,
 )
 from app.ledger.watch import Charge, Happening, Sales, VariantUnits, WatchedMoney
@@ -101,7 +101,7 @@ __all__ = [
     "Undelivered",
     "VariantBooks",
     "VariantUnits",
-    "Wanted",
+    "OrderFilter",
     "WatchedMoney",
     "Wish",
     "Workplace",

@@ -46,7 +46,7 @@ class Spot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class OrderFilter:
     """What a seller looks for. Nothing set: every order of the shop."""
 
     drop_id: int | None = None
@@ -225,7 +225,7 @@ class Undelivered:
 
 class ShopOrdersPart(Pool):
     async def shop_orders(
-        self, shop_id: int, wanted: Wanted, limit: int, *, older_than: Spot | None = None, newer_than: Spot | None = None
+        self, shop_id: int, wanted: OrderFilter, limit: int, *, older_than: Spot | None = None, newer_than: Spot | None = None
     ) -> OrderPage:
         """-> up to `limit` orders beside a spot, the newest of all without one."""
         limit = min(limit, PAGE_ORDERS_MAX)
@@ -236,10 +236,10 @@ class ShopOrdersPart(Pool):
                 return OrderPage([], newer=False, older=False, cut=False)
             cut = found is not None and len(found) >= FOUND_MAX
             if newer_than is not None:
-                values = _values(shop_id, wanted, found, newer_than, limit + 1)
+                values = list_values(shop_id, wanted, found, newer_than, limit + 1)
                 rows = await ask.rows("shop_orders_newer", *values)
                 return OrderPage(_lines(reversed(rows[:limit])), newer=len(rows) > limit, older=True, cut=cut)
-            rows = await ask.rows("shop_orders_older", *_values(shop_id, wanted, found, older_than, limit + 1))
+            rows = await ask.rows("shop_orders_older", *list_values(shop_id, wanted, found, older_than, limit + 1))
             return OrderPage(_lines(rows[:limit]), newer=older_than is not None, older=len(rows) > limit, cut=cut)
 
     async def shop_money(
@@ -352,7 +352,7 @@ def order_number(order_id: UUID) -> str:
     return f"{order_id.hex[8:12]}-{order_id.hex[12:16]}"
 
 
-async def _found(ask: Asker, shop_id: int, wanted: Wanted) -> list[UUID]:
+async def _found(ask: Asker, shop_id: int, wanted: OrderFilter) -> list[UUID]:
     """-> the orders that the words mean, at most FOUND_MAX."""
     words = " ".join(wanted.words.split())[:SEARCH_CHARACTERS_MAX]
     if len(words) < SEARCH_CHARACTERS_MIN:
@@ -390,7 +390,8 @@ def _beginning(text: str) -> str:
     return re.sub(r"([\\%_])", r"\\\1", text) + "%"
 
 
-def _values(shop_id: int, wanted: Wanted, found: list[UUID] | None, spot: Spot | None, limit: int) -> tuple:
+def list_values(shop_id: int, wanted: OrderFilter, found: list[UUID] | None, spot: Spot | None, limit: int) -> tuple:
+    """-> what the statements of the list are given."""
     return (
         shop_id, wanted.drop_id, found, wanted.state, wanted.payment, wanted.parcel, wanted.variant_id, wanted.since, wanted.until,
         *(spot or (None, None)), limit,

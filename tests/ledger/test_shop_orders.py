@@ -8,7 +8,7 @@ import pytest
 from app.domain.addresses import Address, as_stored
 from app.domain.orders import Refusal
 from app.errors import NotFound
-from app.ledger import Wanted, order_number
+from app.ledger import OrderFilter, order_number
 from app.ledger.shop_orders import FOUND_MAX, SENT_AGAIN_AN_HOUR_MAX
 from ledger.crowded import crowd
 from ledger.scene import Scene
@@ -27,7 +27,7 @@ async def other(scene, ledger):
 async def orders(scene, page=50, *, shop=None, older_than=None, newer_than=None, **wanted):
     """-> (order ids of the page, the page)."""
     shop_id = scene.shop_id if shop is None else shop.shop_id
-    found = await scene.ledger.shop_orders(shop_id, Wanted(**wanted), page, older_than=older_than, newer_than=newer_than)
+    found = await scene.ledger.shop_orders(shop_id, OrderFilter(**wanted), page, older_than=older_than, newer_than=newer_than)
     return [line.order_id for line in found.lines], found
 
 

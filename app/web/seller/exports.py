@@ -25,7 +25,7 @@ from app.domain.money import as_decimal
 from app.domain.roles import Right
 from app.errors import BadInput
 from app.languages import N_, Language, spoken
-from app.ledger import Ledger, MoneyLine, MoneySpot, OrderLine, OrderPage, Seller, Spot, Wanted
+from app.ledger import Ledger, MoneyLine, MoneySpot, OrderFilter, OrderLine, OrderPage, Seller, Spot
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall
 from app.web.problems import Problem, Refused
@@ -109,7 +109,7 @@ async def export_money(call: ThisCall, doors: TheseDoors, seller: ThisSeller) ->
 
 
 async def streamed(
-    call: Call, doors: Doors, seller: Seller, name: str, columns: tuple[str, ...], pieces: AsyncIterator[list], wanted: Wanted
+    call: Call, doors: Doors, seller: Seller, name: str, columns: tuple[str, ...], pieces: AsyncIterator[list], wanted: OrderFilter
 ) -> Response:
     """Write the head and the first piece before answering, so that what is wrong is said as an error; the rest while it is read."""
     if running.files >= EXPORTS_AT_ONCE_MAX:
@@ -138,7 +138,7 @@ async def written(dialect: Dialect, columns: tuple[str, ...], first: list, piece
         running.files -= 1
 
 
-async def order_pieces(ledger: Ledger, seller: Seller, wanted: Wanted) -> AsyncIterator[list]:
+async def order_pieces(ledger: Ledger, seller: Seller, wanted: OrderFilter) -> AsyncIterator[list]:
     """-> rows of ORDER_COLUMNS, ROWS_AT_ONCE at a time, oldest first. BadInput at the first for a search that means too much."""
     row = order_row_in(Teller(seller.time_zone))
     spot = BEGINNING

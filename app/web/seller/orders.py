@@ -25,9 +25,9 @@ from app.domain.orders import OrderState
 from app.domain.roles import Right
 from app.errors import BadInput, NotFound
 from app.languages import N_, _, money, spoken
-from app.ledger import OrderPage, OrderRow, Seller, Spot, Story, Wanted, order_number
+from app.ledger import OrderFilter, OrderPage, OrderRow, Seller, Spot, Story, order_number
 from app.ledger.refunds import PART, WHOLE
-from app.ledger.shop_orders import SEARCH_CHARACTERS_MAX, SENDABLE, WISH_CHARACTERS_MAX
+from app.ledger.shop_orders import FOUND_MAX, SEARCH_CHARACTERS_MAX, SENDABLE, WISH_CHARACTERS_MAX
 from app.purchase.refunding import ask_again, give_back_unasked
 from app.purchase.tending import end_hold, refund_now, submit_parcel_again
 from app.web.address_fields import countries_in
@@ -62,7 +62,7 @@ DONE: Mapping[str, tuple[str, str]] = {  # what the page says after an action: t
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ListForm:
     """What the list was asked for, as its form shows it again."""
 
     words: str
@@ -124,7 +124,7 @@ async def show_list(call: Call, doors: Doors, seller: Seller, drop: Drop | None)
         asked=asked,
         problem=problem,
         lines=page.lines,
-        cut=page.cut,
+        cut=FOUND_MAX if page.cut else 0,
         newer=page_url(call.path, asked, "newer", page.lines[0].spot) if page.newer and page.lines else None,
         older=page_url(call.path, asked, "older", page.lines[-1].spot) if page.older and page.lines else None,
         number=order_number,
@@ -136,10 +136,10 @@ async def show_list(call: Call, doors: Doors, seller: Seller, drop: Drop | None)
     )
 
 
-def asked_for(call: Call, drop: Drop | None) -> Asked:
+def asked_for(call: Call, drop: Drop | None) -> ListForm:
     """-> what the address asks for; a word that no list knows is as if it were not there."""
     state, payment, parcel = call.query("state"), call.query("payment"), call.query("parcel")
-    return Asked(
+    return ListForm(
         words=call.query("q").strip()[:SEARCH_CHARACTERS_MAX],
         drop="" if drop else call.query("drop") if is_number(call.query("drop")) else "",
         state=state if state in STATES else "",
@@ -151,9 +151,9 @@ def asked_for(call: Call, drop: Drop | None) -> Asked:
     )
 
 
-def wanted_of(asked: Asked, seller: Seller, drop: Drop | None) -> Wanted:
+def wanted_of(asked: ListForm, seller: Seller, drop: Drop | None) -> OrderFilter:
     """-> the same for the ledger; BadInput for dates that are none."""
-    return Wanted(
+    return OrderFilter(
         drop_id=drop.id if drop else int(asked.drop) if asked.drop else None,
         words=asked.words,
         state=asked.state or None,
@@ -188,7 +188,7 @@ def spot_of(typed: str) -> Spot | None:
     return spot if spot.reserved_at.tzinfo is not None and spot.reserved_at.year in YEARS else None
 
 
-def page_url(path: str, asked: Asked, side: str, spot: Spot) -> str:
+def page_url(path: str, asked: ListForm, side: str, spot: Spot) -> str:
     place = urlencode({side: f"{spot.reserved_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}_{spot.order_id}"})
     return f"{path}?{asked.query}&{place}" if asked.query else f"{path}?{place}"
 

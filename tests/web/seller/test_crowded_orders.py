@@ -6,16 +6,16 @@ import asyncpg
 import pytest
 
 from app.domain.ids import new_order_id
-from app.ledger import Spot, Wanted, order_number
-from app.ledger.shop_orders import PAGE_ORDERS_MAX, _values
+from app.ledger import OrderFilter, Spot, order_number
+from app.ledger.shop_orders import PAGE_ORDERS_MAX, list_values
 from app.ledger.statements import STATEMENTS
 from app.web.seller import exports
-from app.web.seller.orders import PAGE_ORDERS, Asked, page_url
+from app.web.seller.orders import PAGE_ORDERS, ListForm, page_url
 from tests.ledger.crowded import ORDERS, crowd
 
 ROUNDS = 5  # the best of each counts: what else the machine does is not the page's fault
 RATIO_MAX = 10.0  # to a shop without orders, whose page has no table to draw: that alone is half of what the first page takes
-EVERYTHING = Asked("", "", "", "", "", "", "", "")
+EVERYTHING = ListForm("", "", "", "", "", "", "", "")
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ async def pages_take_as_long_as_in_an_empty_shop(shop, owner, stranger, crowded)
         "one order": f"/seller/orders/{middle.order_id}",
         "what needs a person": "/seller/attention",
     }
+    assert "means more than 1,000 orders" in (await owner.get("/seller/orders?q=ada")).text
     for name, path in pages.items():
         found = await ratio(owner, path, stranger)
         if found > RATIO_MAX:  # the machine may have looked away: once more
@@ -84,7 +85,7 @@ async def indexes_answer_for_the_list_and_the_search(shop, crowded):
 
     spot = Spot((await shop.rows("SELECT max(reserved_at) AS at FROM orders"))[0]["at"], new_order_id(crowded.id))
     for name in ("shop_orders_older", "shop_orders_newer"):
-        read = await plan(name, *_values(shop.shop_id, Wanted(), None, spot, PAGE_ORDERS + 1))
+        read = await plan(name, *list_values(shop.shop_id, OrderFilter(), None, spot, PAGE_ORDERS + 1))
         assert "orders_newest_of_drop" in read and "Seq Scan on orders" not in read, read
     nothing = (None,) * 8
     for place, value, index in (
@@ -101,7 +102,7 @@ async def a_file_is_never_whole_in_memory(shop, owner):
     seller = await shop.ledger.seller_of_session(owner.session_id)
     seen: set[str] = set()
     pieces = 0
-    async for rows in exports.order_pieces(shop.ledger, seller, Wanted()):
+    async for rows in exports.order_pieces(shop.ledger, seller, OrderFilter()):
         assert 0 < len(rows) <= exports.ROWS_AT_ONCE
         seen.update(row[0] for row in rows)
         pieces += 1
