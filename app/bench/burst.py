@@ -8,21 +8,36 @@ explains. Page views before the burst have every web process know the drop, as t
 
 import argparse
 import asyncio
+import statistics
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from app import wiring
+from app.bench import cores
 from app.bench.crowd import CONNECTIONS_DEFAULT, Ask, Tally, play
-from app.bench.report import print_report, table, whole
+from app.bench.report import Row, compared, print_report, row_lines, table, whole
 from app.bench.site import Site, new_drop, site, status_of
+from app.bench.stage import pin_parts
 from app.bench.statements import CannotCount, counting
 
 WEB_PROCESSES = ("doorman-pages", "doorman-dashboard")  # application names of a web process's pools
-BY_THE_CLOCK = ("FROM published_drops WHERE NOT $1", "SELECT id, session_epoch FROM shoppers WHERE")  # re-read now and then
+BY_THE_CLOCK = (
+    "FROM published_drops WHERE NOT $1",  # drops and sign-outs are read again now and then
+    "SELECT id, session_epoch FROM shoppers WHERE",
+    "INSERT INTO demand (",  # how often Buy was pressed: one sum a second, in one transaction
+    "INSERT INTO demand_counters",
+    "BEGIN;",
+    "COMMIT;",
+)
 BY_THE_CLOCK_PER_SECOND_MAX = 1.0  # of each, by one web process
 WARM_VIEWS, WARM_CONNECTIONS = 256, 64  # page views at once, so that every web process gets some
 DRAIN_SECONDS_MAX = 60.0
+P99_SECONDS_MAX = 1.0
+PEER = {  # (buyers, units) -> (times the peer we aim at, the peer's answers a second: 3.3-3.6 s and 0.6-1.0 s for the whole crowd)
+    (20_000, 100): (3.0, 5_800.0),
+    (900, 900): (4.0, 1_125.0),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +52,7 @@ class Burst:
     drain_seconds: float  # from the last answer until the ledger had everything
     books: dict
     recorded: int  # orders in the ledger
+    web_cpu_seconds: float = 0.0  # of all web processes, from the first request to the last answer
 
     @property
     def by_the_clock(self) -> list[str]:
@@ -86,6 +102,7 @@ class Burst:
             "sql_by_losers": None if self.by_the_crowd is None else len(self.by_the_crowd),
             "sql_by_the_clock": len(self.by_the_clock),
             "recorded": self.recorded,
+            "web_cpu_us_an_answer": round(1e6 * self.web_cpu_seconds / max(1, self.tally.answered), 1),
             "drain_seconds": round(self.drain_seconds, 3),
             "books": self.books,
             "findings": self.findings(),
@@ -94,8 +111,39 @@ class Burst:
 
 def run(arguments: argparse.Namespace) -> int:
     with site(arguments.data, web=arguments.web) as place:
-        burst = take(place, arguments.buyers, arguments.units, arguments.conns)
-    return print_report(burst.summary(), _lines(burst), arguments.json)
+        if place.own and arguments.web == 1:
+            pin_parts(place)
+        bursts = [take(place, arguments.buyers, arguments.units, arguments.conns) for _ in range(arguments.pairs)]
+        peer = [ask_peer(arguments) for _ in range(arguments.pairs)] if arguments.peer else []
+    rows = [row.as_dict() for row in _rows(bursts, peer)]
+    findings = [finding for burst in bursts for finding in burst.findings()] + compared(rows, arguments.compare)
+    lines = [*_lines(bursts[-1]), *(row_lines(rows) if rows else ())]
+    return print_report(bursts[-1].summary() | {"rows": rows, "findings": findings}, lines, arguments.json)
+
+
+def _rows(bursts: list[Burst], peer: list[float]) -> list[Row]:
+    """-> the targets of this size of crowd; none for a size that has none."""
+    known = PEER.get((bursts[0].tally.buyers, bursts[0].units))
+    if known is None:
+        return []
+    times, answers_per_second = known
+    theirs = statistics.median(peer) if peer else answers_per_second
+    against = "the peer, in this run" if peer else "the Node peer (Express, ioredis, pg, BullMQ), on a machine of this class"
+    ours = [burst.tally.answered / burst.tally.wall_seconds for burst in bursts]
+    ratios = sorted(one / theirs for one in ours)
+    name = f"{bursts[0].tally.buyers:,} for {bursts[0].units:,}"
+    ours_now, p99 = statistics.median(ours), statistics.median(burst.tally.percentile_ms(0.99) / 1000 for burst in bursts)
+    return [
+        Row(name, "answers a second", ours_now, ours_now / theirs, times, True, theirs, against, (ratios[0], ratios[-1])),
+        Row(f"{name}: p99", "seconds", p99, p99, P99_SECONDS_MAX, at_least=False),
+    ]
+
+
+def ask_peer(arguments: argparse.Namespace) -> float:
+    """Play the same crowd at the peer -> answers a second. It resets itself on POST /reset?stock=N and sells on /products/1/buy."""
+    play(Ask(f"{arguments.peer}/reset?stock={arguments.units}", 1, headers=()), 1)
+    tally = play(Ask(f"{arguments.peer}/products/1/buy", arguments.buyers, headers=()), arguments.conns)
+    return tally.answered / tally.wall_seconds
 
 
 def take(place: Site, buyers: int, units: int, connections: int = CONNECTIONS_DEFAULT) -> Burst:
@@ -104,10 +152,18 @@ def take(place: Site, buyers: int, units: int, connections: int = CONNECTIONS_DE
     page = f"{place.url}/drops/{drop.slug}"
     play(Ask(url=page, buyers=WARM_VIEWS, method="GET"), WARM_CONNECTIONS)
     ask = Ask(url=f"{page}/buy", buyers=buyers, cookies=cookies, body="quantity=1&key=burst-{i}")
-    tally, sql, reason = asyncio.run(_count_while(place, lambda: play(ask, connections), f"{place.url}/orders", cookies[0]))
+    web, cpu_seconds = place.run["web"], []
+
+    def burst() -> Tally:
+        before = sum(map(cores.cpu_seconds, web))
+        tally = play(ask, connections)
+        cpu_seconds.append(sum(map(cores.cpu_seconds, web)) - before)
+        return tally
+
+    tally, sql, reason = asyncio.run(_count_while(place, burst, f"{place.url}/orders", cookies[0]))
     began = time.monotonic()
     books, recorded = asyncio.run(_drained(place, drop))
-    return Burst(units, tally, sql, reason, len(place.run["web"]), time.monotonic() - began, books, recorded)
+    return Burst(units, tally, sql, reason, len(web), time.monotonic() - began, books, recorded, cpu_seconds[0])
 
 
 async def _prepare(place: Site, buyers: int, units: int):
@@ -161,7 +217,7 @@ def _sql(burst: Burst) -> str:
 
 def _lines(burst: Burst) -> list[str]:
     tally, books = burst.tally, burst.books
-    numbers = tally.summary()
+    numbers = burst.summary()
     rows = [
         ("buyers / units", f"{tally.buyers:,} / {burst.units:,}"),
         *((verdict, f"{count:,}") for verdict, count in tally.answers.most_common()),
@@ -174,6 +230,7 @@ def _lines(burst: Burst) -> list[str]:
             " / ".join(f"{numbers['ms'][name]:.1f}" for name in ("p50", "p99", "max")) + " ms" if tally.seconds else "-",
         ),
         ("load generator's CPU", f"{100 * numbers['generator_cpu_share']:.0f} % of one core"),
+        ("web processes' CPU", f"{numbers['web_cpu_us_an_answer']:.1f} us an answer"),
         ("SQL by losers", _sql(burst)),
         ("in the ledger after", f"{burst.drain_seconds:.2f} s ({burst.recorded:,} orders)"),
         ("books", ", ".join(f"{name} {books[name]}" for name in ("total", "gate_left", "held", "processing", "paid", "refused"))),
@@ -186,5 +243,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--buyers", type=whole, default=20_000)
     parser.add_argument("--units", type=whole, default=100)
     parser.add_argument("--conns", type=whole, default=CONNECTIONS_DEFAULT, help="connections open at once (%(default)s)")
+    parser.add_argument("--pairs", type=whole, default=1, help="bursts, of which the median counts (%(default)s)")
+    parser.add_argument("--peer", metavar="URL", help="a peer that serves here: played too, instead of its known figure")
     parser.add_argument("--web", type=whole, default=2, help="web processes of a throwaway Doorman (%(default)s)")
     parser.add_argument("--data", type=Path, help="data folder of a running doorman up; else a throwaway one is started")

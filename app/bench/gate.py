@@ -14,32 +14,38 @@ from pathlib import Path
 import redis.asyncio
 import uvloop
 
-from app.bench.report import print_report, whole
+from app.bench.report import Row, compared, print_report, row_lines, whole
 from app.domain.drops import Door
 from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
 from app.embedded import valkey
 from app.gate import Gate, Image, Reservation
+from app.gate.scripts import RESERVE
 
 WAITING = (1, 16, 64, 256)
 VARIANT = 1
 HOLD_MS = 600_000
+WAITING_JUDGED, CPU_US_MAX, SCRIPT_MS_MAX = 64, 6.0, 2
+SLOWLOG_ENTRIES = 128
 
 
 def run(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="doorman-gate-") as temporary:
         server = valkey.start(Path(temporary) / "data", Path(temporary) / "g.sock", arguments.appendfsync)
         try:
-            rows = uvloop.run(_measure(f"unix://{temporary}/g.sock", arguments.buyers, arguments.rounds))
+            rows, slow = uvloop.run(_measure(f"unix://{temporary}/g.sock", arguments.buyers, arguments.rounds))
         finally:
             server.terminate()
             server.wait()
+    targets = [target.as_dict() for target in _targets(rows, slow)]
     findings = [f"{row['wrong']} wrong verdicts at {row['waiting']} waiting" for row in rows if row["wrong"]]
+    findings += compared(targets, arguments.compare)
     summary = {
         "measure": "gate",
         "appendfsync": arguments.appendfsync,
         "buyers": arguments.buyers,
-        "rows": rows,
+        "waiting": rows,
+        "rows": targets,
         "findings": findings,
     }
     lines = ["crowd    waiting  buyers/s  CPU us/buyer  script us/buyer"]
@@ -47,13 +53,24 @@ def run(arguments: argparse.Namespace) -> int:
         f"{row['crowd']:<7}  {row['waiting']:>7}  {row['buyers_per_second']:>8,}  {row['cpu_us']:>12.1f}  {row['script_us']:>15.1f}"
         for row in rows
     ]
-    return print_report(summary, lines, arguments.json)
+    return print_report(summary, [*lines, *row_lines(targets)], arguments.json)
 
 
-async def _measure(url: str, buyers: int, rounds: int) -> list[dict]:
-    """-> one row per crowd and number of waiting buyers; numbers are medians of `rounds`."""
+def _targets(rows: list[dict], slow: int) -> list[Row]:
+    """`slow`: scripts that took longer than SCRIPT_MS_MAX."""
+    told = []
+    for crowd in ("granted", "refused"):
+        cpu = next(row["cpu_us"] for row in rows if row["crowd"] == crowd and row["waiting"] == WAITING_JUDGED)
+        told.append(Row(f"gate call, {crowd}", f"CPU us a buyer, {WAITING_JUDGED} waiting", cpu, cpu, CPU_US_MAX, at_least=False))
+    told.append(Row("slow scripts", f"calls longer than {SCRIPT_MS_MAX} ms, by the server's log", slow, slow, 0, at_least=False))
+    return told
+
+
+async def _measure(url: str, buyers: int, rounds: int) -> tuple[list[dict], int]:
+    """-> (one row per crowd and number of waiting buyers, numbers are medians of `rounds`; scripts longer than SCRIPT_MS_MAX)."""
     gate = await Gate.open(url, timeout_seconds=10, name="bench")
     server = redis.asyncio.Redis.from_url(url)
+    await server.config_set("slowlog-log-slower-than", 1000 * SCRIPT_MS_MAX)
     drops, rows = iter(range(1, 1_000_000)), []
     try:
         for crowd in ("granted", "refused"):
@@ -65,10 +82,12 @@ async def _measure(url: str, buyers: int, rounds: int) -> list[dict]:
                 }
                 numbers["buyers_per_second"] = round(numbers["buyers_per_second"])
                 rows.append({"crowd": crowd, "waiting": waiting, **numbers, "wrong": sum(one["wrong"] for one in played)})
+        calls = [str(entry["command"]) for entry in await server.slowlog_get(SLOWLOG_ENTRIES)]
+        slow = sum("EVALSHA" in call and RESERVE.sha in call for call in calls)
     finally:
         await gate.close()
         await server.aclose()
-    return rows
+    return rows, slow
 
 
 async def _play(gate: Gate, server, drop_id: int, crowd: str, waiting: int, buyers: int) -> dict:

@@ -49,7 +49,7 @@ def test_the_baseline_sells_exactly_its_units_too(capsys):
 def test_gate_calls_are_measured_at_every_number_of_waiting_buyers(capsys):
     code, numbers = measured(capsys, "gate", "--buyers", "600", "--rounds", "1", "--appendfsync", "everysec")
     assert (code, numbers["findings"]) == (0, [])
-    assert [(row["crowd"], row["waiting"]) for row in numbers["rows"]] == [
+    assert [(row["crowd"], row["waiting"]) for row in numbers["waiting"]] == [
         (crowd, waiting) for crowd in ("granted", "refused") for waiting in (1, 16, 64, 256)
     ]
-    assert all(row["cpu_us"] > 0 and row["script_us"] > 0 for row in numbers["rows"])
+    assert all(row["cpu_us"] > 0 and row["script_us"] > 0 for row in numbers["waiting"])
