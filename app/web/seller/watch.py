@@ -100,7 +100,6 @@ class Action(NamedTuple):
     door: Door
     name: str  # in the audit log
     button: str
-    hold: str  # what the button says to who lets go too early
     question: str
     consequences: tuple[str, ...]
     done: str
@@ -111,7 +110,6 @@ ACTIONS = {
         Door.PAUSED,
         "paused",
         N_("Pause"),
-        N_("Hold the button for a second to pause."),
         N_("Pause the drop?"),
         (N_("Nobody gets a piece until you resume."), N_("What is in a checkout stays there and can be paid.")),
         N_("Paused. Every page says so."),
@@ -120,7 +118,6 @@ ACTIONS = {
         Door.OPEN,
         "resumed",
         N_("Resume"),
-        N_("Hold the button for a second to resume."),
         N_("Resume the drop?"),
         (N_("Buying goes on at once, for everybody who is in front of the page."),),
         N_("Resumed. Every page says so."),
@@ -129,7 +126,6 @@ ACTIONS = {
         Door.CLOSED,
         "ended",
         N_("End now"),
-        N_("Hold the button for a second to end it for good."),
         N_("End the drop for good?"),
         (
             N_("Nobody can buy after that, and it cannot be opened again from here."),
