@@ -19,8 +19,9 @@ WORDS_CHARACTERS_MAX = 200
 ID_MAX = 2**63 - 1
 VALUE_CHARACTERS_MAX = 400
 
-# Every action in words for people; a room that writes others adds them here.
+# Every action in words for people; a room that writes others adds them here, so that they are said in the reader's language.
 ACTIONS = (
+    # people
     N_("signed in"),
     N_("signed out"),
     N_("session ended"),
@@ -32,6 +33,34 @@ ACTIONS = (
     N_("staff invited"),
     N_("role changed"),
     N_("staff removed"),
+    # plan
+    N_("draft made"),
+    N_("draft saved"),
+    N_("draft deleted"),
+    N_("pictures put up"),
+    N_("drop published"),
+    N_("drop edited"),
+    N_("drop postponed"),
+    N_("drop closed"),
+    N_("drop cancelled"),
+    N_("units added"),
+    N_("units taken away"),
+    # live
+    N_("paused"),
+    N_("resumed"),
+    N_("ended"),
+    # orders
+    N_("refunded"),
+    N_("hold ended"),
+    N_("given back unasked"),
+    N_("asked again"),
+    N_("looked at"),
+    N_("parcel submitted again"),
+    N_("mail sent again"),
+    N_("mail looked at"),
+    N_("address corrected"),
+    N_("orders exported"),
+    N_("money exported"),
 )
 
 

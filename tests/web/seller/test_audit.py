@@ -1,16 +1,20 @@
 """The audit log: every action with before and after, in pages, of this shop alone, for ever."""
 
+import ast
 import re
 
 import asyncpg
 import pytest
 
+from app.languages import read_catalog
 from app.ledger import AuditEntry
+from app.web.render import ROOT
 from app.web.seller.audit import ACTIONS, Difference, differences
 from tests.web.conftest import FORM
 from tests.web.seller.test_staff import changes, id_of, invites, removes
 
 A_TIME = None
+WRITERS = {"audit": 2, "note_audit": 3, "audited": 2}  # which argument of each is the action
 
 
 def entry(before, after) -> AuditEntry:
@@ -104,6 +108,28 @@ async def test_what_people_typed_is_shown_as_text(shop, owner):
     await shop.ledger.audit(shop.shop_id, "<b>a</b>", "signed in", "<script>", {"x": "<i>"}, {"x": "<u>"})
     page = (await owner.get("/seller/audit")).text
     assert not re.search(r"<script>|<i>|<u>|<b>a", page)
+
+
+def actions_in(source: str) -> set[str]:
+    """-> every action that this code writes down by name."""
+    found = set()
+    for call in ast.walk(ast.parse(source)):
+        name = getattr(getattr(call, "func", None), "attr", getattr(getattr(call, "func", None), "id", ""))
+        if isinstance(call, ast.Call) and name in WRITERS and len(call.args) > WRITERS[name]:
+            named = ast.walk(call.args[WRITERS[name]])
+            found |= {one.value for one in named if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    return {one for one in found if not one.startswith(" ")}  # the rest of an f-string
+
+
+def test_every_action_that_is_written_down_has_its_words():
+    written = set().union(*(actions_in(path.read_text()) for path in (ROOT / "app").rglob("*.py")))
+    assert {"signed in", "role changed", "units added"} <= written
+    assert written - set(ACTIONS) == set()
+    assert {name for name in gettext_of("de") if name in ACTIONS} == set(ACTIONS)
+
+
+def gettext_of(tag: str) -> set[str]:
+    return {message.id for message in read_catalog(tag) if message.id and message.string}
 
 
 async def test_signing_in_and_out_is_written_down(shop):
