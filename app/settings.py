@@ -135,6 +135,7 @@ class Settings:
     )
     feed_redis_url: str = _setting("FEED_REDIS_URL", "", "live feed (pub/sub); empty: REDIS_URL", _redis)
     database_url: str = _setting("DATABASE_URL", "", "the ledger; empty: embedded PostgreSQL", _url("postgresql", "postgres"))
+    data: str = _setting("DOORMAN_DATA", ".doorman", "folder of this machine's rehearsals; `up` sets it to its own data folder")
     appendfsync: str = _setting("DOORMAN_APPENDFSYNC", "always", "embedded gate's AOF: always or everysec", _appendfsync)
     trusted_proxies: str = _setting(
         "DOORMAN_TRUSTED_PROXIES", "", "comma-separated addresses or networks whose X-Forwarded-For is believed", _networks

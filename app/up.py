@@ -128,6 +128,7 @@ class _Machine:
                 self.start_servers()
                 self.find_provider()
                 self.environment["DOORMAN_SECRET"] = self.outside.get("DOORMAN_SECRET") or folders.kept_secret(self.data / "secret")
+                self.environment["DOORMAN_DATA"] = str(self.data)
                 self.environment["DOORMAN_PUBLIC_URL"] = self.outside.get("DOORMAN_PUBLIC_URL") or self.url
                 self.migrate()
                 self.start_web()

@@ -30,7 +30,7 @@ def timeline(found: dict) -> Markup:
     drawn.append(_axis(line["first"], seconds, x, bottom))
     return Markup(  # every text inside is escaped
         f'<svg class="rehearsal__chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(_said(found))}">'
-        f'{"".join(drawn)}</svg>'
+        f"{''.join(drawn)}</svg>"
     )
 
 

@@ -12,8 +12,9 @@ from app.errors import BadInput, DoormanError
 from app.rehearsal import faults, plan
 from app.rehearsal.director import Progress, Stopped, new_seed, rehearse
 from app.rehearsal.judge import HELD
+from app.rehearsal.layout import REPORT_HTML
 from app.rehearsal.plan import Wish
-from app.rehearsal.report import REPORT_HTML, headline
+from app.rehearsal.report import headline
 
 GO, NO_GO, NOT_RUN, STOPPED = 0, 1, 2, 130
 QUIET_SECONDS = 5.0  # between two lines where nobody watches a terminal
@@ -25,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
         arguments = _parser().parse_args(argv)
         wish = _wish(arguments)
         told = Live(sys.stderr) if not arguments.json else _silent
-        rehearsed = rehearse(wish, arguments.data, arguments.report, told, arguments.name)
+        rehearsed = rehearse(wish, arguments.data, arguments.report, told, arguments.name, arguments.attached)
     except Stopped:
         print("\ndoorman: the rehearsal was stopped; nothing of it is left running", file=sys.stderr)
         return STOPPED
@@ -148,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
         "--data", type=Path, default=running.DATA_DEFAULT, metavar="FOLDER", help="data folder of doorman up (%(default)s)"
     )
     parser.add_argument("--name", type=_name, help=argparse.SUPPRESS)
+    parser.add_argument("--attached", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

@@ -31,14 +31,12 @@ from app.errors import BadInput, NotFound, StartFailed
 from app.rehearsal import browsers, machine, plan, report
 from app.rehearsal import faults as causes
 from app.rehearsal.judge import History, Judgement, judge
+from app.rehearsal.layout import FOLDER, KEPT_MAX, LOCK, NOTE, PROGRESS, TRACES, new_id
 from app.rehearsal.plan import Piece, Wish
 from app.rehearsal.stage import Stage, remove_leftovers, what_is_missing
 from app.rehearsal.witness import Witness
 from app.settings import Settings
 
-FOLDER, LOCK, NOTE, PROGRESS = "rehearsals", "lock", "stage.json", "progress.json"
-REPORT_JSON, REPORT_HTML = "report.json", "report.html"
-KEPT_MAX = 30  # rehearsals of one data folder; the oldest go first
 BROWSERS_LEAD_SECONDS = 6.0  # more, so that people with browsers see the page before its last ten seconds
 LEAD_SECONDS = 2.0 + plan.EARLY_SECONDS  # from "everybody is ready" to the opening
 READY_SECONDS_MAX = 120.0
@@ -95,8 +93,12 @@ def rehearse(
     report_to: Path | None = None,
     tell: Callable[[Progress], None] = lambda _: None,
     name: str | None = None,
+    attached: bool = False,
 ) -> Rehearsed:
-    """Play it from beginning to end. DoormanError says in one sentence why it could not be; Stopped when told to stop."""
+    """Play it from beginning to end. DoormanError says in one sentence why it could not be; Stopped when told to stop.
+
+    `name`: its id, where somebody has announced it already. `attached`: stop when the `up` that serves `data` ends.
+    """
     missing = what_is_missing() or (browsers.what_is_missing() if wish.browsers else None)
     if missing:
         raise StartFailed(missing)
@@ -111,7 +113,7 @@ def rehearse(
         name = name or new_id(wish.slug)
         folder = home / name
         folder.mkdir(mode=0o700, exist_ok=True)
-        director = _Director(wish, data, home, folder, tell)
+        director = _Director(wish, data, home, folder, tell, attached)
         try:
             rehearsed = director.play()
         except BaseException as error:
@@ -123,14 +125,9 @@ def rehearse(
         return rehearsed
 
 
-def new_id(slug: str | None) -> str:
-    """-> the name of a new rehearsal: sorts by time, and is no path."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}-{slug or 'standard'}"
-
-
 class _Director:
-    def __init__(self, wish: Wish, data: Path, home: Path, folder: Path, tell):
-        self.wish, self.data, self.home, self.folder, self.tell = wish, data, home, folder, tell
+    def __init__(self, wish: Wish, data: Path, home: Path, folder: Path, tell, attached: bool):
+        self.wish, self.data, self.home, self.folder, self.tell, self.attached = wish, data, home, folder, tell, attached
         self.progress = Progress(
             id=folder.name, slug=wish.slug, title="", seed=wish.seed, crowd=wish.crowd, pid=os.getpid(), command=wish.command(),
             began=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -164,7 +161,7 @@ class _Director:
             wish=wish, piece=piece, history=history, judgement=judgement, outcome=outcome, machine_busy=witness.machine,
             machine=machine.described(web=stage.web, shop_runs=shop_runs), seconds=time.monotonic() - began,
             previous=report.previous_of(self.home, self.folder, wish.slug), id=self.folder.name, deeds=self.deeds,
-            pictures=outcome["pictures"], traces=sorted(f"traces/{path.name}" for path in self.folder.glob("traces/*.zip")),
+            pictures=outcome["pictures"], traces=sorted(f"{TRACES}/{path.name}" for path in self.folder.glob(f"{TRACES}/*.zip")),
         )  # fmt: skip
         report.write(self.folder, document)
         self.progress.verdict = "go" if judgement.go else "no-go"
@@ -190,7 +187,7 @@ class _Director:
     def planned_faults(self, piece: Piece) -> list[tuple[plan.Moment, causes.Fault]]:
         settings = self.stage_times()
         bound = settings.grace_seconds + 2 * settings.sweep_seconds
-        known = causes.FAULTS | {"queue-starved": causes.starved(piece.hold_seconds, bound)}
+        known = causes.FAULTS | {causes.QUEUE_STARVED: causes.starved(piece.hold_seconds, bound)}
         chosen = [known[name] for name in self.wish.faults if name != causes.BROWSER_CLOCK]
         if causes.BROWSER_CLOCK in self.wish.faults and not self.wish.browsers:
             raise BadInput("browser-clock needs a browser: add --browsers 2", field="faults")
@@ -288,8 +285,8 @@ class _Director:
         with suppress(subprocess.TimeoutExpired):
             browsers.wait(max(1.0, times["gives_up_ms"] / 1000 + FINISH_SECONDS - time.time()))
         found = _or_none(lambda: json.loads((stage.folder / "seen.json").read_text()))
-        if (stage.folder / "traces").exists():
-            shutil.copytree(stage.folder / "traces", self.folder / "traces", dirs_exist_ok=True)
+        if (stage.folder / TRACES).exists():
+            shutil.copytree(stage.folder / TRACES, self.folder / TRACES, dirs_exist_ok=True)
         if causes.BROWSER_CLOCK in self.wish.faults:
             record = {"began": None, "ended": None, "done": False, "why": "the browsers told nothing"} | (found or {}).get(
                 "clock", {}
@@ -389,6 +386,8 @@ class _Director:
             progress.books = witness.books_now
         if changed or time.monotonic() - self.told_at > TOLD_SECONDS:
             self.told_at = time.monotonic()
+            if self.attached and self.progress.verdict is None and not running.is_served(self.data):
+                raise Stopped
             write_private(self.folder / PROGRESS, json.dumps(progress.plain()))
             self.tell(progress)
 

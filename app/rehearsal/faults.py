@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from app.errors import BadInput, StartFailed
+from app.rehearsal.names import FAULT_NAMES, QUEUE_STARVED, USUAL
 from app.rehearsal.stage import Stage
 
 DELAY_SECONDS = 0.15
@@ -251,8 +252,6 @@ FAULTS = {
         ),
     )
 }
-BROWSER_CLOCK = "browser-clock"  # caused by the browsers themselves: one of them lives an hour ahead and then jumps
-USUAL = ("web-killed", "recorder-killed", "redis-restarted", "worker-killed", "provider-outage")
 
 
 def named(text: str) -> tuple[str, ...]:
@@ -262,19 +261,19 @@ def named(text: str) -> tuple[str, ...]:
     if text == "usual":
         return USUAL
     if text == "all":
-        return (*FAULTS, "queue-starved", BROWSER_CLOCK)
+        return FAULT_NAMES
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    known = (*FAULTS, "queue-starved", BROWSER_CLOCK)
     for name in names:
-        if name not in known:
-            raise BadInput(f"there is no fault named {name}; there are: all, usual, none, {', '.join(known)}", field="faults")
+        if name not in FAULT_NAMES:
+            known = ", ".join(FAULT_NAMES)
+            raise BadInput(f"there is no fault named {name}; there are: all, usual, none, {known}", field="faults")
     return names
 
 
 def starved(hold_seconds: float, sweep_bound_seconds: float) -> Fault:
     """-> the queue that nobody serves until every hold that was being paid has lapsed."""
     return Fault(
-        "queue-starved",
+        QUEUE_STARVED,
         "nobody serves the payment queue until holds have lapsed",
         hold_seconds + sweep_bound_seconds,
         _freeze,

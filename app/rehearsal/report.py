@@ -20,17 +20,16 @@ from app.domain.money import format_money
 from app.embedded.folders import write_private
 from app.rehearsal import chart
 from app.rehearsal.judge import HELD, UNTOLD, History, Judgement
+from app.rehearsal.layout import PICTURES, REPORT_HTML, REPORT_JSON
 from app.rehearsal.plan import Piece, Wish
 
 FORMAT = 1  # of report.json; an older one is not compared with
-REPORT_JSON, REPORT_HTML = "report.json", "report.html"
 BUSY_CPU_SHARE = 0.9  # of one processor: the crowd's process can do no more
 BUSY_LAG_MS = 100.0
 SECONDS_SHOWN_MAX = 900
 STATIC = Path(__file__).parents[2] / "static"
 FONT = STATIC / "fonts" / "bricolage-grotesque-latin.woff2"
 SHEET = STATIC / "css" / "seller" / "rehearsal.css"
-PICTURES = "pictures"
 FINALS = {  # the last word -> how it is said of many
     "paid": "paid and have their unit",
     "no": "were told no",

@@ -1,12 +1,24 @@
-"""A history in which everything went right, for the judge's tests to break in one place."""
+"""A history in which everything went right, for the judge's tests to break in one place; and reports made of it."""
 
-from app.rehearsal.judge import History
+import base64
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from app.rehearsal import machine, report
+from app.rehearsal.judge import History, judge
+from app.rehearsal.plan import STANDARD, Wish
 
 OPENS = 1_700_000_000_000
 CLOSES = OPENS + 20_000
 ENDED = CLOSES + 10_000
 UNITS = 3
 PRICE = 4900
+WEBP = b"RIFF....WEBP, as far as a test can tell"
+PICTURE = {
+    "who": "shopper 1", "title": "before the opening", "at": -3.0, "width": 390, "height": 844,
+    "data": "data:image/webp;base64," + base64.b64encode(WEBP).decode(),
+}  # fmt: skip
 
 
 def story(number: int, final: str, *, order: str | None = None, **changes) -> dict:
@@ -82,3 +94,52 @@ def right(**changes) -> History:
         "pages": [(at, "the list", 200, 0.02) for at in range(OPENS, CLOSES, 200)],
     }
     return History(**(values | changes))
+
+
+BROKEN_ORDERS = [*right().orders, order("o4", 104, "PAID")]  # one more sold than there is
+
+
+def outcome() -> dict:
+    """What the crowd of `right()` wrote down."""
+    return {
+        "stories": right().stories,
+        "intentions": {"style": {"once": 6}},
+        "series": {"presses": [[-1, 1], [0, 5]], "verdict reserved": [[0, 4]], "verdict sold_out": [[0, 2]], "pushes": [[0, 2]]},
+        "latencies": [(0.1, 0.012), (0.2, 0.034), (0.3, 1.2)],
+        "verdicts": {"reserved": 4, "sold_out": 2},
+        "statuses": {"201": 4, "409": 2},
+        "troubles": {},
+        "odd": {},
+        "watchers": right().watchers,
+        "lag_ms": [(0, 3.0)],
+        "cpu_share": [(0, 0.2)],
+        "peak_memory_bytes": 50_000_000,
+    }
+
+
+def report_of(
+    history: History, *, id: str, slug: str | None = "lamp", title: str = "Night <lamp>", previous=None, **changes
+) -> dict:
+    """-> the report of a history, as plain values."""
+    piece = replace(STANDARD, title=title, variants=(("Standard", UNITS),), of=slug)
+    values = {
+        "wish": Wish(seed=4711, slug=slug, crowd=6, units=UNITS, faults=tuple(one["name"] for one in history.faults)),
+        "piece": piece, "history": history, "judgement": judge(history), "outcome": outcome(), "machine_busy": [],
+        "previous": previous, "machine": machine.described(web=2, shop_runs=False), "seconds": 42.0, "id": id, "deeds": [],
+        "pictures": [PICTURE], "traces": [],
+    }  # fmt: skip
+    return report.document(**(values | changes))
+
+
+def shelved(data: Path, name: str, slug: str, *, verdict: str | None = "go", title: str = "Night <lamp>") -> Path:
+    """Put a rehearsal that has ended on the shelf -> its folder. `verdict` None: one whose process is gone without a word."""
+    folder = data / "rehearsals" / name
+    folder.mkdir(parents=True)
+    progress = {
+        "id": name, "slug": slug, "title": title, "phase": "done", "began": "2026-11-30T20:00:00+00:00", "crowd": 6, "pid": 2**30,
+        "answers": 6, "ended": 6, "fault": None, "books": right().final_books, "verdict": verdict, "why": None, "command": "",
+    }  # fmt: skip
+    (folder / "progress.json").write_text(json.dumps(progress))
+    if verdict in ("go", "no-go"):
+        report.write(folder, report_of(right(), id=name, slug=slug, title=title))
+    return folder

@@ -171,8 +171,8 @@ async def open_shop(settings: Settings) -> AsyncIterator[Shop]:
 
 
 @pytest.fixture
-async def shop(redis_url, database_url):
-    async with open_shop(settings_with(redis_url, database_url)) as shop:
+async def shop(redis_url, database_url, tmp_path):
+    async with open_shop(settings_with(redis_url, database_url, data=str(tmp_path))) as shop:
         yield shop
 
 

@@ -7,6 +7,7 @@ parameter adds a line.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import httpx
@@ -17,6 +18,7 @@ from app.domain.plan import Plan
 from app.domain.roles import Role
 from app.web.doors import Doors
 from app.web.seller.sessions import SellerSessions
+from tests.rehearsal.history import shelved
 from tests.web.conftest import Shop
 
 
@@ -92,9 +94,24 @@ async def draft_id(belongings: Belongings) -> int:
     return await belongings.shop.ledger.add_draft(belongings.shop_id, Plan(title="A draft"), belongings.email)
 
 
+async def rehearsal(belongings: Belongings) -> str:
+    """-> a rehearsal of its drop that has ended."""
+    drop = await belongings.drop()
+    name = f"20261130-200000-{drop.id}-example"
+    shelved(Path(belongings.shop.settings.data), name, drop.slug, title=drop.title)
+    return name
+
+
+async def picture(belongings: Belongings) -> str:
+    await belongings.of("rehearsal")
+    return "01.webp"
+
+
 EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {
     "drop_id": drop_id,
     "draft_id": draft_id,
+    "rehearsal": rehearsal,
+    "picture": picture,
     "order": order,
     "mail_id": mail_id,
     "seller_id": seller_id,
