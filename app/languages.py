@@ -166,6 +166,11 @@ def count(number: int) -> str:
     return str(number) if -1000 < number < 1000 else format_decimal(number, locale=_spoken.get().locale)
 
 
+def tenths(number: float) -> str:
+    """1.25 -> '1.2' or '1,2'."""
+    return format_decimal(round(number, 1), format="#,##0.0", locale=_spoken.get().locale)
+
+
 def when(moment: datetime) -> str:
     """-> '30 Nov 2026, 20:00 UTC': what stands there until the page's script writes it in the reader's own zone."""
     return f"{day(moment)}, {moment:%H:%M} UTC"

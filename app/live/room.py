@@ -14,7 +14,8 @@ A reading that fails is logged once and tried again; watchers are told nothing m
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,6 +25,7 @@ PUSH_SECONDS = 1.0
 TOUCH_SECONDS = 0.25
 READING_SHARE = 0.2
 WATCHERS_MAX = 200  # of one process
+WATCHERS_EACH_MAX = 12  # of these, of one person
 
 log = logging.getLogger("doorman.room")
 
@@ -33,7 +35,7 @@ Draw = Callable[[Any, str], str]  # reading, flavour -> text
 
 
 class RoomFull(Exception):
-    """No more watchers in this process."""
+    """No more watchers in this process, or no more of this person."""
 
 
 class Watcher:
@@ -108,26 +110,28 @@ class Room:
     def __init__(self, read: Read, draw: Draw):
         self.read, self.draw = read, draw
         self._subjects: dict[int, Subject] = {}
-        self._watchers = 0
+        self._watchers: Counter[Hashable] = Counter()
 
     @property
     def watchers(self) -> int:
-        return self._watchers
+        return self._watchers.total()
 
     @contextmanager
-    def watching(self, subject_id: int, flavour: str) -> Iterator[Watcher]:
-        """A watcher for as long as the block runs. RoomFull."""
-        if self._watchers >= WATCHERS_MAX:
+    def watching(self, subject_id: int, flavour: str, person: Hashable) -> Iterator[Watcher]:
+        """A watcher for as long as the block runs, counted as this `person`'s. RoomFull."""
+        if self.watchers >= WATCHERS_MAX or self._watchers[person] >= WATCHERS_EACH_MAX:
             raise RoomFull
         subject = self._subjects.get(subject_id)
         if subject is None:
             subject = self._subjects[subject_id] = Subject(self.read(subject_id), self.draw)
         subject.watchers += 1
-        self._watchers += 1
+        self._watchers[person] += 1
         try:
             yield Watcher(subject, flavour)
         finally:
-            self._watchers -= 1
+            self._watchers[person] -= 1
+            if not self._watchers[person]:
+                del self._watchers[person]
             subject.watchers -= 1
             if not subject.watchers:
                 subject.task.cancel()

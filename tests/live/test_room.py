@@ -52,7 +52,7 @@ async def soon(awaitable):
 
 
 async def test_a_subject_is_read_once_for_all_and_drawn_once_for_each_flavour(room, shelf):
-    with room.watching(7, "en") as first, room.watching(7, "en") as second, room.watching(7, "de") as third:
+    with room.watching(7, "en", "ada") as first, room.watching(7, "en", "ada") as second, room.watching(7, "de", "ada") as third:
         asking = [asyncio.create_task(watcher.next()) for watcher in (first, second, third)]
         shelf.let.release()
         assert await soon(asyncio.gather(*asking)) == ["en:0", "en:0", "de:0"]
@@ -61,7 +61,7 @@ async def test_a_subject_is_read_once_for_all_and_drawn_once_for_each_flavour(ro
 
 
 async def test_a_slow_watcher_gets_the_newest_and_never_what_was_missed(room, shelf):
-    with room.watching(7, "en") as quick, room.watching(7, "en") as slow:
+    with room.watching(7, "en", "ada") as quick, room.watching(7, "en", "ada") as slow:
         for shelf.value in (1, 2, 3):
             shelf.let.release()
             assert await soon(quick.next()) == f"en:{shelf.value}"
@@ -73,7 +73,7 @@ async def test_a_slow_watcher_gets_the_newest_and_never_what_was_missed(room, sh
 
 
 async def test_nobody_watching_means_nobody_reading(room, shelf):
-    with room.watching(7, "en") as watcher:
+    with room.watching(7, "en", "ada") as watcher:
         shelf.let.release()
         await soon(watcher.next())
         [task] = [subject.task for subject in room._subjects.values()]
@@ -83,7 +83,7 @@ async def test_nobody_watching_means_nobody_reading(room, shelf):
 
 
 async def test_a_reading_that_fails_tells_nobody_and_is_tried_again(room, shelf):
-    with room.watching(7, "en") as watcher:
+    with room.watching(7, "en", "ada") as watcher:
         asking = asyncio.create_task(watcher.next())
         shelf.fails = True
         shelf.let.release()
@@ -97,7 +97,7 @@ async def test_a_reading_that_fails_tells_nobody_and_is_tried_again(room, shelf)
 async def test_a_touch_reads_at_once_and_without_one_the_pace_holds(shelf, monkeypatch):
     monkeypatch.setattr(room_module, "PUSH_SECONDS", 10_000.0)
     room = Room(shelf.read, shelf.draw)
-    with room.watching(7, "en") as watcher:
+    with room.watching(7, "en", "ada") as watcher:
         for _ in range(2):
             shelf.let.release()
         assert await soon(watcher.next()) == "en:0"
@@ -108,11 +108,22 @@ async def test_a_touch_reads_at_once_and_without_one_the_pace_holds(shelf, monke
         room.touch(8)  # nobody watches that
 
 
+async def test_nobody_takes_all_the_seats(room, monkeypatch):
+    monkeypatch.setattr(room_module, "WATCHERS_EACH_MAX", 1)
+    with room.watching(7, "en", "ada"):
+        with pytest.raises(RoomFull), room.watching(8, "en", "ada"):
+            pass
+        with room.watching(7, "en", "grace"):
+            assert room.watchers == 2
+    with room.watching(7, "en", "ada"):
+        assert room.watchers == 1
+
+
 async def test_watchers_are_bounded_and_leave_no_trace(room, shelf, monkeypatch):
     monkeypatch.setattr(room_module, "WATCHERS_MAX", 1)
-    with room.watching(7, "en"):
-        with pytest.raises(RoomFull), room.watching(8, "en"):
+    with room.watching(7, "en", "ada"):
+        with pytest.raises(RoomFull), room.watching(8, "en", "grace"):
             pass
         assert room.watchers == 1
-    with room.watching(8, "en"):
+    with room.watching(8, "en", "ada"):
         assert room.watchers == 1

@@ -18,7 +18,7 @@ from app.clock import iso, now
 from app.domain.drops import Door, Drop
 from app.domain.roles import Right
 from app.errors import NotFound
-from app.languages import N_, _, count, ngettext
+from app.languages import N_, _, count, ngettext, tenths
 from app.ledger import Account
 from app.purchase.reporting import REACH_SHARE, Accounting, Report, Tally, accounting_of, report_of
 from app.web.doors import TheseDoors, ThisCall, document
@@ -165,7 +165,7 @@ def duration(span: timedelta) -> str:
     """-> '3.2 s', '4 min 10 s', '2 h 5 min', '3 days 4 h'."""
     seconds = span.total_seconds()
     if seconds < 60:
-        return _("%(seconds)s s", seconds=f"{seconds:.1f}")
+        return _("%(seconds)s s", seconds=tenths(seconds))
     whole = round(seconds)
     days, hours, minutes, rest = whole // 86400, whole // 3600 % 24, whole // 60 % 60, whole % 60
     if days:

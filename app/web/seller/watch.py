@@ -56,7 +56,7 @@ async def follow_live(socket: WebSocket, drop_id: FromPath[int], call: ThisCall,
         await socket.close(code=CLOSE_POLICY)
         return
     try:
-        with doors.watch.room.watching(drop.id, call.language.tag) as watcher:
+        with doors.watch.room.watching(drop.id, call.language.tag, seller.email) as watcher:
             await socket.accept()
             await until_first(push(socket, watcher.next), until_gone(socket), doors.sellers.until_lost(seller, Right.VIEW))
             with suppress(Exception):  # it may be gone already

@@ -7,7 +7,7 @@ from typing import Any
 from app.clock import iso
 from app.domain.drops import Door, Phase
 from app.domain.verdicts import Verdict
-from app.languages import N_, _, count, money
+from app.languages import N_, _, count, money, tenths
 from app.ledger import Sales, Stretch
 from app.purchase.watching import WINDOW_SECONDS, Look, Provider
 from app.web.render import Scene
@@ -151,7 +151,7 @@ def numbers_of(provider: Provider) -> str:
     if provider.unknown:
         parts.append(_("%(number)s without an answer", number=count(provider.unknown)))
     if provider.usual_seconds is not None and provider.longest_seconds is not None:
-        usual, longest = f"{provider.usual_seconds:.1f}", f"{provider.longest_seconds:.1f}"
+        usual, longest = tenths(provider.usual_seconds), tenths(provider.longest_seconds)
         parts.append(_("usually %(usual)s s, at most %(longest)s s", usual=usual, longest=longest))
     return " · ".join(parts)
 

@@ -10,6 +10,7 @@ from app.domain.drops import Door
 from app.errors import GateUnreachable
 from app.gate import Gate
 from app.ledger import Ledger
+from app.purchase.retiring import retire
 from app.web.app import create_app
 from app.wiring import Office, Web
 from tests.web.conftest import FORM, JSON, PARTIAL, running
@@ -243,3 +244,16 @@ async def test_a_crowd_that_has_used_up_every_other_connection_slows_nothing_her
         assert (await client.post(f"/seller/drops/{drop.id}/live/pause", data=SURE, headers=FORM)).status_code == 303
         assert (await sees(client, drop))["door"] == "paused"
     assert (await shop.ledger.drop_by_id(drop.id)).door is Door.PAUSED
+
+
+async def test_a_drop_whose_books_are_closed_shows_what_the_ledger_knows(shop, manager):
+    drop = await shop.opens(units=3)
+    buyer = await shop.shopper()
+    order_id = await shop.holds(drop, buyer)
+    submitted = await shop.till.submit(order_id, buyer.shopper_id, "pm_card_visa")
+    await shop.till.charge(order_id, submitted.n)
+    await manager.post(f"/seller/drops/{drop.id}/live/end", json={}, headers=JSON)
+    await retire(shop, drop.slug)
+    seen = await sees(manager, drop)
+    assert (seen["total"], seen["left"], seen["paid"], seen["door"], seen["balanced"]) == (3, 2, 1, "over", True)
+    assert (await manager.get(f"/seller/drops/{drop.id}/live")).status_code == 200
