@@ -1,7 +1,6 @@
 from datetime import timedelta
 from uuid import uuid4
 
-
 MOVES = {
     "reserved_at": "UPDATE orders SET reserved_at = $2 WHERE id = $1",
     "ended_at": "UPDATE orders SET ended_at = $2 WHERE id = $1",
