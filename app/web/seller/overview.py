@@ -67,11 +67,10 @@ async def peek_of(doors: Doors, drop: Drop) -> Peek | None:
 def row_of(drop: Drop, peek: Peek | None, counts: Mapping[int, DropCounts]) -> Row:
     counted = counts.get(drop.id, DropCounts(0, 0))
     scene = scene_of(drop, peek, watching=0, seq=0 if peek is None else peek.time_us)
-    total = sum(variant.total for variant in scene.variants)
     if peek is None:
+        total = sum(variant.total for variant in scene.variants)
         return Row(drop, scene, max(0, total - counted.held - counted.paid), counted.held, counted.paid)
-    left, held = sum(peek.left.values()), sum(peek.held.values())
-    return Row(drop, scene, left, held, max(0, total - left - held))
+    return Row(drop, scene, sum(peek.left.values()), sum(peek.held.values()), counted.paid)
 
 
 def next_opening(rows: list[Row]) -> datetime | None:
