@@ -1,6 +1,7 @@
 """The whole purchase without a pointer, focus kept where it was when the page changes beneath it."""
 
 import pytest
+from playwright.async_api import expect
 
 pytestmark = pytest.mark.slow
 
@@ -15,9 +16,11 @@ async def test_a_whole_purchase_by_keyboard_alone(house, comes):
     await mira.tabs_to("a[href^='/sign-in']")
     await mira.presses("Enter")
     await mira.page.wait_for_url("**/sign-in?**")
-    await mira.page.keyboard.type(mira.email)  # the field has the focus already
+    await expect(mira.page.locator("input[name=email]:focus")).to_be_attached()  # by itself, once the page is there
+    await mira.page.keyboard.type(mira.email)
     await mira.presses("Enter")
     await mira.page.wait_for_url("**/sign-in/code")
+    await expect(mira.page.locator("input[name=code]:focus")).to_be_attached()
     await mira.page.keyboard.type(await mira._code_from_mail())
     await mira.presses("Enter")
     await mira.page.wait_for_url("**/drops/keys")
