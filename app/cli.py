@@ -28,6 +28,11 @@ DOOR_HELP = {
     "close": "close a drop",
     "cancel": "cancel a drop for good: its holds end, and everybody's money goes back in full",
 }
+REFUSED_STAFF = {
+    "already": "they are on the staff of this shop",
+    "too_many": "the shop has no room for more staff",
+    "too_often": "too many were invited within the hour",
+}
 PROGRESS_SECONDS = 1.0
 DOORS = {"pause": "paused", "resume": "open", "close": "closed", "cancel": "cancelled"}
 MAILS_MAX = 500
@@ -91,6 +96,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--owner", required=True, metavar="EMAIL")
 
     staff = _group(commands, "staff", "who works for shops")
+    one = _add(staff, "add", "put somebody on the staff of a shop; nobody is mailed", _staff_add)
+    one.add_argument("email")
+    one.add_argument("--role", choices=("owner", "manager", "support", "viewer"), required=True)
+    one.add_argument("--shop", metavar="N", help="number or name of the shop (the first one)")
     one = _add(staff, "reset-second-factor", "let somebody who lost phone and recovery codes set up anew", _staff_reset)
     one.add_argument("email")
 
@@ -267,6 +276,25 @@ def _shop_create(arguments) -> None:
         return {"id": await office.ledger.create_shop(arguments.name, arguments.owner), "name": arguments.name}
 
     _print(_in_office(arguments.data, create))
+
+
+def _staff_add(arguments) -> None:
+    from app.domain import emails
+    from app.domain.roles import Role
+
+    email, written = emails.normalise(arguments.email), emails.written(arguments.email)
+
+    async def add(office):
+        from app.ledger import Invited
+
+        shop_id = await _shop_id(office.ledger, arguments.shop)
+        invited = await office.ledger.invite(shop_id, email, written, Role(arguments.role), "command line", None)
+        if invited is not Invited.INVITED:
+            raise BadInput(f"{written} could not be added: {REFUSED_STAFF[invited.value]}", field="email")
+        await office.feed.publish("sellers")
+        return shop_id
+
+    _print({"shop": _in_office(arguments.data, add), "email": written, "role": arguments.role})
 
 
 def _staff_reset(arguments) -> None:

@@ -335,5 +335,12 @@ async def test_a_lost_second_factor_is_reset_from_the_command_line(doorman, shop
     await connection.close()
 
 
+def test_somebody_is_put_on_the_staff_from_the_command_line(doorman, shop):
+    said = answer(doorman("staff", "add", "Bo@example.com", "--role", "owner"))
+    assert json.loads(said) == {"shop": shop, "email": "Bo@example.com", "role": "owner"}
+    refused = refusal(doorman("staff", "add", "bo@example.com", "--role", "viewer"))
+    assert refused == "doorman: bo@example.com could not be added: they are on the staff of this shop (email)\n"
+
+
 def test_up_names_the_demos_owner_as_the_demo_makes_it():
     assert up.DEMO_OWNER == demo.OWNER

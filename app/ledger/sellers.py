@@ -190,7 +190,9 @@ class SellersPart(Pool):
             row = await _member(ask, shop_id, seller_id)
         return None if row is None else Staff(**{**row, "role": Role(row["role"])})
 
-    async def invite(self, shop_id: int, email_norm: str, email_written: str, role: Role, actor: str, message: Message) -> Invited:
+    async def invite(
+        self, shop_id: int, email_norm: str, email_written: str, role: Role, actor: str, message: Message | None
+    ) -> Invited:
         """Put somebody on the staff and tell them by mail; `message.subject_id` is filled here."""
         async with self._transaction() as ask:
             await ask.value("lock_shop", shop_id)
@@ -201,7 +203,8 @@ class SellersPart(Pool):
             seller_id = await ask.value("invite", shop_id, email_norm, email_written, role.value, actor)
             if seller_id is None:
                 return Invited.ALREADY
-            await put(ask, replace(message, subject_id=str(seller_id)))
+            if message is not None:
+                await put(ask, replace(message, subject_id=str(seller_id)))
             await note_audit(ask, shop_id, actor, INVITED, email_written, None, {"role": role.value})
             return Invited.INVITED
 
