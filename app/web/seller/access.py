@@ -86,8 +86,8 @@ def fresh(seller: Seller) -> bool:
 
 
 def wanted_page(connection: ASGIConnection, call: Call) -> str:
-    """-> where to go once the step is taken: the page itself, or for a form the page it stood on."""
-    if connection.scope.get("method") not in UNSAFE:
+    """-> where to go once the step is taken: the page itself, or for a form or a part of a page the page it stood on."""
+    if connection.scope.get("method") not in UNSAFE and not call.partial:
         query = f"?{call.query_string.decode('ascii', 'replace')}" if call.query_string else ""
         return seller_path(call.path + query)
     came_from = urlsplit(connection.headers.get("referer", ""))

@@ -205,26 +205,33 @@ def is_number(text: str) -> bool:
 async def show_order(order: FromPath[str], call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
     story = await story_of(order, doors, seller)
     tell = Teller(seller.time_zone)
+    told = {
+        "story": story,
+        "order": story.order,
+        "lines": tell.history(story),
+        "url": url_of(story.order),
+        "wish": uuid4().hex,
+        "sendable": SENDABLE,
+        "moving": is_moving(story),
+        "alone": call.partial,
+        "tell": tell,
+    }
+    if call.partial:
+        return doors.fragment("order_story.html", **told)
+    number = order_number(story.order.order_id)
     return doors.seller_page(
         call,
         seller,
         "seller/order.html",
-        title=_("Order %(number)s", number=order_number(story.order.order_id)),
-        story=story,
-        order=story.order,
-        number=order_number(story.order.order_id),
-        lines=tell.history(story),
+        title=_("Order %(number)s", number=number),
+        number=number,
         troubles=[tell.trouble(found) for found in story.attention],
         done=DONE.get(call.query("done")),
-        url=url_of(story.order),
-        wish=uuid4().hex,
-        sendable=SENDABLE,
         may_decide=seller.may(Right.MONEY),
         can_refund=story.left_minor > 0,
-        can_cancel=story.order.state is OrderState.PENDING_PAYMENT,
+        can_cancel=can_cancel(story),
         can_correct=can_correct(story),
-        moving=is_moving(story),
-        tell=tell,
+        **told,
     )
 
 
@@ -546,6 +553,10 @@ def order_id_of(text: str) -> UUID:
 
 def ask_about(call: Call, doors: Doors, seller: Seller, row: OrderRow, title: str, verb: str, consequences: list[str]) -> Response:
     return ask_first(call, doors, seller, title=title, consequences=consequences, verb=verb, back=url_of(row))
+
+
+def can_cancel(story: Story) -> bool:
+    return story.order.state is OrderState.PENDING_PAYMENT
 
 
 def is_moving(story: Story) -> bool:

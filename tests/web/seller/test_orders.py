@@ -18,6 +18,7 @@ from app.purchase.refunding import lawful_actions
 from app.purchase.restocking import restock
 from app.web.seller import telling
 from app.web.seller.orders import DONE, PAGE_ORDERS
+from tests.web.conftest import PARTIAL, URL
 
 EVERYTHING = "SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM messages), (SELECT count(*) FROM audit)"
 HOME = Address("Zoë <Östlund>", "Street 1", "", "1010", "Wien", "", "AT")
@@ -177,6 +178,20 @@ async def test_what_was_done_is_said_and_nothing_else(owner, held):
     for done, (_tone, sentence) in DONE.items():
         assert unescape((await owner.get(f"/seller/orders/{held}?done={done}")).text).count(sentence) == 1, done
     assert "nonsense" not in (await owner.get(f"/seller/orders/{held}?done=nonsense")).text
+
+
+async def test_a_page_that_looks_again_gets_its_moving_part_alone(shop, owner, paid):
+    await refund(owner, paid)
+    part = await owner.get(f"/seller/orders/{paid}", headers=PARTIAL)
+    assert part.status_code == 200 and "<html" not in part.text and 'id="story"' in part.text and "hx-swap-oob" in part.text
+    assert "hx-swap-oob" not in (await owner.get(f"/seller/orders/{paid}")).text
+
+
+async def test_a_session_that_ended_leads_from_a_part_to_the_page_it_stood_on(shop, held):
+    stranger = shop.browser(**PARTIAL)
+    for path in ("/seller/attention/count", f"/seller/orders/{held}"):
+        answer = await stranger.get(path, headers={"referer": f"{URL}/seller/orders?q=x"})
+        assert (answer.status_code, answer.headers["hx-redirect"]) == (200, "/seller/sign-in?next=/seller/orders%3Fq%3Dx"), path
 
 
 # ---- another shop (A07), a lesser role
