@@ -2,8 +2,8 @@
 
 Guarantees: no byte of the text reaches a page as markup of its author's (raw HTML is text like any other); links go to http, https
 and mailto alone, say that they are followed at one's own risk (`rel`), and open nothing else; no picture is loaded from anywhere;
-headings stand below those of the page. Text of any shape is drawn in bounded time: nesting has a bound, and so has the text itself
-(DESCRIPTION_CHARACTERS_MAX).
+headings stand below the page's own, none left out. Text of any shape is drawn in bounded time: nesting has a bound, and so has the
+text itself (DESCRIPTION_CHARACTERS_MAX).
 """
 
 import functools
@@ -13,12 +13,12 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markupsafe import Markup
 
 SCHEMES = ("http://", "https://", "mailto:")
 NESTED_MAX = 12
-HEADING_SHIFT = 2  # `#` becomes <h3>
 HEADING_LEVEL_MAX = 6
 RENDERED_CACHED = 512
 ABOUT_CHARACTERS_MAX = 200
@@ -35,8 +35,7 @@ def _markdown() -> MarkdownIt:
     markdown.enable(["strikethrough"])
     markdown.validateLink = lawful_link
     markdown.add_render_rule("link_open", _link_open)
-    markdown.add_render_rule("heading_open", _heading)
-    markdown.add_render_rule("heading_close", _heading)
+    markdown.core.ruler.push("headings", _order_headings)
     return markdown
 
 
@@ -45,10 +44,14 @@ def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options:
     return self.renderToken(tokens, index, options, env)
 
 
-def _heading(self: RendererHTML, tokens: Sequence[Token], index: int, options: Mapping[str, Any], env: Any) -> str:
-    token = tokens[index]
-    token.tag = f"h{min(HEADING_LEVEL_MAX, int(token.tag[1]) + HEADING_SHIFT)}"
-    return self.renderToken(tokens, index, options, env)
+def _order_headings(state: StateCore) -> None:
+    """The page has its <h1>: `#` becomes <h2>, and no level is left out on the way down, whatever the author did."""
+    before = 1
+    for token in state.tokens:
+        if token.type == "heading_open":
+            before = min(HEADING_LEVEL_MAX, int(token.tag[1]) + 1, before + 1)
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{before}"
 
 
 _parser = _markdown()

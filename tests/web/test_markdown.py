@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.domain.drops import DESCRIPTION_CHARACTERS_MAX
 from app.web.markdown import ABOUT_CHARACTERS_MAX, SCHEMES, about, markdown
 
-TAGS = {"p", "br", "strong", "em", "s", "a", "ul", "ol", "li", "blockquote", "code", "pre", "hr", "h3", "h4", "h5", "h6"}
+TAGS = {"p", "br", "strong", "em", "s", "a", "ul", "ol", "li", "blockquote", "code", "pre", "hr", "h2", "h3", "h4", "h5", "h6"}
 ATTRIBUTES = {"a": {"href", "rel", "title"}, "ol": {"start"}, "code": {"class"}}
 DRAWING_SECONDS_MAX = 2.0
 
@@ -90,7 +90,7 @@ def test_nor_does_anything_around_it(text, hostile, joint):
 
 def test_what_markdown_means_is_shown():
     html = markdown("# Lamp\n**one** *warm* ~~pane~~\nof [glass](https://e.org)\n\n- a\n- b\n\n1. c\n\n> d\n\n`e`")
-    for piece in ("<h3>Lamp</h3>", "<strong>one</strong>", "<em>warm</em>", "<s>pane</s><br />", "<li>b</li>", "<ol>", "<code>e<"):
+    for piece in ("<h2>Lamp</h2>", "<strong>one</strong>", "<em>warm</em>", "<s>pane</s><br />", "<li>b</li>", "<ol>", "<code>e<"):
         assert piece in html
     assert '<a href="https://e.org" rel="nofollow noopener noreferrer ugc">glass</a>' in html
 
@@ -101,10 +101,15 @@ def test_lawful_links_lead_somewhere(url):
     assert attributes["href"].lower() == url.lower() and "nofollow" in attributes["rel"] and "noopener" in attributes["rel"]
 
 
-def test_a_heading_stands_below_those_of_the_page():
-    assert [tag for tag, _ in Reader(markdown("\n\n".join(f"{'#' * level} x" for level in range(1, 7)))).found] == [
-        "h3", "h4", "h5", "h6", "h6", "h6",
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("levels", "tags"),
+    [
+        ((1, 2, 3, 4, 5, 6), ["h2", "h3", "h4", "h5", "h6", "h6"]),
+        ((3, 3, 1, 6), ["h2", "h3", "h2", "h3"]),  # nothing is left out on the way down
+    ],
+)
+def test_headings_stand_below_those_of_the_page(levels, tags):
+    assert [tag for tag, _ in Reader(markdown("\n\n".join(f"{'#' * level} x" for level in levels))).found] == tags
 
 
 @pytest.mark.parametrize("piece", ["[", ">", "*a", "`", "- ", "<", "[a](", "_*", "![[", "\\", "1. ", "a\n", "***", "~~", "&", "#"])
