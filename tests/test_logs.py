@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from uuid import uuid4
+from uuid import UUID
 
 import pytest
 
@@ -14,7 +14,7 @@ from app.web.session import mint_cookies
 from app.web.signing import Signer
 
 SECRET = "s" * 32
-LINK = order_link(link_key(SECRET), uuid4())
+LINK = order_link(link_key(SECRET), UUID(int=7))
 COOKIE = mint_cookies(Settings(secret=SECRET), [77])[0]
 TOKEN = Signer(SECRET, "order", seconds_valid=60).sign(["order", 1])
 
