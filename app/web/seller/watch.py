@@ -20,6 +20,7 @@ from litestar.exceptions import WebSocketDisconnect
 from litestar.params import FromPath
 
 from app.domain.drops import Door, Drop
+from app.domain.plan import SOLD_MEANWHILE
 from app.domain.roles import Right
 from app.errors import BadInput, NotFound
 from app.languages import N_, _, ngettext
@@ -197,14 +198,17 @@ async def change_units(drop_id: FromPath[int], call: ThisCall, doors: TheseDoors
             back=page_of(drop),
         )
     changed = await add_units(doors.office, drop.slug, name, units, op_id)
-    await doors.office.ledger.audit(
-        seller.shop_id,
-        seller.actor,
-        "units added" if units > 0 else "units taken away",
-        drop.slug,
-        {"total": drop.units_total},
-        {"total": changed.units_total, "variant": name or drop.variants[0].name, "units": units},
-    )
+    if changed.units_total != drop.units_total:
+        await doors.office.ledger.audit(
+            seller.shop_id,
+            seller.actor,
+            "units added" if units > 0 else "units taken away",
+            drop.slug,
+            {"total": drop.units_total},
+            {"total": changed.units_total, "variant": name or drop.variants[0].name, "units": units},
+        )
+    elif await doors.office.ledger.adjustment(op_id) is None:  # the gate had sold them meanwhile, and the wish was undone
+        raise BadInput(_(SOLD_MEANWHILE), field="units")
     return await done(call, doors, seller, drop, "units")
 
 

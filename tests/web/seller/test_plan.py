@@ -383,3 +383,11 @@ async def test_an_old_plan_of_fewer_fields_can_still_be_read(shop, owner):
     draft_id = await shop.ledger.add_draft(shop.shop_id, Plan(), "x")
     await shop.rows("""UPDATE drafts SET plan = '{"title": "Old", "gone": 1}' WHERE id = $1""", draft_id)
     assert "Old" in (await owner.get(f"/seller/drafts/{draft_id}")).text
+
+
+@pytest.mark.parametrize("character", ["é", "夜", "🪔"])
+async def test_the_longest_description_fits_the_form_in_every_script(shop, owner, character):
+    long = character * (10_000 // len(character.encode("utf-16-le")) * 2)  # as many as a browser's maxlength lets in
+    draft_id = await drafts(owner, description=long)
+    assert (await shop.ledger.draft(shop.shop_id, draft_id)).plan.description == long
+    assert "description" not in re.findall(r'id="([\w-]+)-problem"', (await owner.get(f"/seller/drafts/{draft_id}")).text)

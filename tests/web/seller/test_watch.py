@@ -257,3 +257,19 @@ async def test_a_drop_whose_books_are_closed_shows_what_the_ledger_knows(shop, m
     seen = await sees(manager, drop)
     assert (seen["total"], seen["left"], seen["paid"], seen["door"], seen["balanced"]) == (3, 2, 1, "over", True)
     assert (await manager.get(f"/seller/drops/{drop.id}/live")).status_code == 200
+
+
+async def test_what_the_gate_has_sold_already_is_not_taken_away_and_nothing_is_written_of_it(shop, owner):
+    drop = await shop.opens(units=5)
+    await (await shop.shopper()).post(f"/drops/{drop.slug}/buy", json={}, headers=JSON)  # the recorder has not written it yet
+    refused = await owner.post(f"/seller/drops/{drop.id}/live/units", json={"units": 5, "direction": "less"}, headers=JSON)
+    assert (refused.status_code, refused.json()["field"]) == (422, "units")
+    assert (await shop.ledger.drop_by_id(drop.id)).units_total == 5 and await shop.ledger.audit_log(shop.shop_id) == []
+
+
+async def test_the_same_wish_for_units_is_one_and_is_written_once(shop, owner):
+    drop = await shop.opens(units=5)
+    wish = {"units": 2, "op": "7f0c3a52-6c1e-4a43-9a55-1f1d9d6a0f11"}
+    for _ in range(2):
+        assert (await owner.post(f"/seller/drops/{drop.id}/live/units", json=wish, headers=JSON)).status_code == 200
+    assert (await shop.ledger.drop_by_id(drop.id)).units_total == 7 and len(await shop.ledger.audit_log(shop.shop_id)) == 1
