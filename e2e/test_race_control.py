@@ -81,6 +81,7 @@ async def test_a_seller_watches_a_sale_pauses_it_from_a_phone_and_reads_the_repo
     assert desk.loads == loads, "it must be told without a reload"
     await reads_well(desk)
     await reads_well(phone)
+    await expect(phone.page.get_by_role("button", name="Resume", exact=True)).to_be_hidden()
 
     noor = await comes("noor-race@example.org")
     await noor.opens("/drops/race-control")
