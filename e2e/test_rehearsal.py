@@ -9,12 +9,13 @@ import sys
 import pytest
 
 from app.rehearsal import faults
+from app.rehearsal.names import BROWSER_CLOCK
 from tests.house import ROOT
 
 pytestmark = pytest.mark.slow
 SECONDS_MAX = 240
 STORES = ("redis-failed-over", "web-killed", "recorder-killed", "redis-restarted", "redis-emptied", "redis-cut", "redis-slow",
-          "postgres-cut", "postgres-slow", faults.BROWSER_CLOCK)  # fmt: skip
+          "postgres-cut", "postgres-slow", BROWSER_CLOCK)  # fmt: skip
 OUTSIDE = ("worker-killed", "captured-then-dropped", "provider-outage", "webhooks-muted", "webhooks-doubled", "webhooks-reordered",
            "warehouse-lag", "worker-frozen", "queue-starved")  # fmt: skip
 

@@ -32,6 +32,7 @@ from app.rehearsal import browsers, machine, plan, report
 from app.rehearsal import faults as causes
 from app.rehearsal.judge import History, Judgement, judge
 from app.rehearsal.layout import FOLDER, KEPT_MAX, LOCK, NOTE, PROGRESS, TRACES, new_id
+from app.rehearsal.names import BROWSER_CLOCK, QUEUE_STARVED
 from app.rehearsal.plan import Piece, Wish
 from app.rehearsal.stage import Stage, remove_leftovers, what_is_missing
 from app.rehearsal.witness import Witness
@@ -187,9 +188,9 @@ class _Director:
     def planned_faults(self, piece: Piece) -> list[tuple[plan.Moment, causes.Fault]]:
         settings = self.stage_times()
         bound = settings.grace_seconds + 2 * settings.sweep_seconds
-        known = causes.FAULTS | {causes.QUEUE_STARVED: causes.starved(piece.hold_seconds, bound)}
-        chosen = [known[name] for name in self.wish.faults if name != causes.BROWSER_CLOCK]
-        if causes.BROWSER_CLOCK in self.wish.faults and not self.wish.browsers:
+        known = causes.FAULTS | {QUEUE_STARVED: causes.starved(piece.hold_seconds, bound)}
+        chosen = [known[name] for name in self.wish.faults if name != BROWSER_CLOCK]
+        if BROWSER_CLOCK in self.wish.faults and not self.wish.browsers:
             raise BadInput("browser-clock needs a browser: add --browsers 2", field="faults")
         moments = plan.moments(self.wish.seed, [(fault.name, fault.seconds) for fault in chosen], self.wish.seconds)
         return list(zip(moments, chosen, strict=True))
@@ -259,7 +260,7 @@ class _Director:
         shoppers, cookies = asyncio.run(_mint(settings, self.wish.browsers))
         given = {
             "url": parts["url"], "bank": parts["provider"]["url"], "slug": SLUG, "crowd": self.wish.crowd, "cookies": cookies,
-            "shoppers": shoppers, "clock": causes.BROWSER_CLOCK in self.wish.faults, "seconds": self.wish.seconds,
+            "shoppers": shoppers, "clock": BROWSER_CLOCK in self.wish.faults, "seconds": self.wish.seconds,
             "dashboard": True,
         }  # fmt: skip
         write_private(stage.folder / "browsers.json", json.dumps(given))
@@ -287,14 +288,12 @@ class _Director:
         found = _or_none(lambda: json.loads((stage.folder / "seen.json").read_text()))
         if (stage.folder / TRACES).exists():
             shutil.copytree(stage.folder / TRACES, self.folder / TRACES, dirs_exist_ok=True)
-        if causes.BROWSER_CLOCK in self.wish.faults:
+        if BROWSER_CLOCK in self.wish.faults:
             record = {"began": None, "ended": None, "done": False, "why": "the browsers told nothing"} | (found or {}).get(
                 "clock", {}
             )
             words = "the clock of a browser is an hour ahead, then jumps"
-            self.faults.append(
-                {"name": causes.BROWSER_CLOCK, "words": words, "told": words, "touches": [], "loses": False, **record}
-            )
+            self.faults.append({"name": BROWSER_CLOCK, "words": words, "told": words, "touches": [], "loses": False, **record})
         return found or {"stories": [], "people": [], "pictures": []}
 
     def run_until_done(self, stage: Stage, crowd, witness: Witness, planned, times: dict) -> None:

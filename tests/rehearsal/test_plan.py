@@ -7,6 +7,7 @@ import pytest
 
 from app.errors import BadInput
 from app.rehearsal import faults, plan
+from app.rehearsal.names import FAULT_NAMES, USUAL
 from app.rehearsal.plan import EARLY_SECONDS, STANDARD, Wish, in_quick_motion, moments, people, with_units
 
 SIZES = replace(STANDARD, variants=(("S", 20), ("M", 50), ("L", 30)), per_person=2)
@@ -75,9 +76,9 @@ def test_the_command_plays_the_same_again():
     ("text", "names"),
     [
         ("none", ()),
-        ("usual", faults.USUAL),
+        ("usual", USUAL),
         ("web-killed, redis-cut,web-killed", ("web-killed", "redis-cut")),
-        ("all", (*faults.FAULTS, "queue-starved", "browser-clock")),
+        ("all", FAULT_NAMES),
     ],
 )
 def test_faults_are_named_in_words(text, names):
@@ -87,3 +88,8 @@ def test_faults_are_named_in_words(text, names):
 def test_an_unknown_fault_is_refused_with_those_there_are():
     with pytest.raises(BadInput, match="there is no fault named earthquake; there are: all, usual, none, .*web-killed"):
         faults.named("web-killed,earthquake")
+
+
+def test_every_name_has_something_that_causes_it():
+    assert {*faults.FAULTS, "queue-starved", "browser-clock"} == set(FAULT_NAMES)
+    assert set(USUAL) < set(faults.FAULTS)
