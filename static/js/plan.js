@@ -22,6 +22,11 @@ form.addEventListener("input", (event) => event.target !== file && change());
 form.addEventListener("submit", () => (unsaved = false));
 addEventListener("beforeunload", (event) => unsaved && event.preventDefault());
 
+/* Whoever lists countries sees the list. */
+form.addEventListener("change", (event) => {
+  if (event.target.name === "served") form.querySelector(".countries").open = event.target.value === "listed";
+});
+
 /* Rows: their numbers stand in names, ids and words. */
 function renumber() {
   const rows = [...shots.children];
