@@ -23,6 +23,7 @@ from app.errors import LedgerUnreachable
 from app.ledger import Asks, Ledger
 
 FLUSH_SECONDS = 1.0
+STOP_SECONDS_MAX = 2.0
 IDLE_SECONDS = 5.0  # with nothing to hand in, "still counting" is said this often
 KEPT_MAX = 50_000  # (drop, second, verdict) remembered while the ledger is away
 ROWS_PER_WORD_MAX = 5_000
@@ -64,12 +65,13 @@ class Demand:
                 log.exception("demand could not be handed in; trying again")
 
     async def stop(self) -> None:
-        """Hand in the rest and say that nothing is missing."""
-        if await self.hand_in():
-            try:
-                await self.ledger.counter_stopped(self.process)
-            except LedgerUnreachable:
-                log.warning("the ledger is away: it will take this process for one that died")
+        """Hand in the rest and say that nothing is missing. A ledger that is away holds nobody up: it will say that we died."""
+        try:
+            async with asyncio.timeout(STOP_SECONDS_MAX):
+                if await self.hand_in():
+                    await self.ledger.counter_stopped(self.process)
+        except (LedgerUnreachable, TimeoutError):
+            log.warning("the ledger is away: what was counted last is lost")
 
     async def hand_in(self) -> bool:
         """Say everything that was not said yet -> False: the ledger is away, it waits."""

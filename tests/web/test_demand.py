@@ -1,5 +1,6 @@
 """The crowd's presses, counted in a web process and handed to the ledger: nothing twice, nothing forgotten in silence."""
 
+import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -192,3 +193,15 @@ async def test_what_is_said_is_remembered_no_longer_than_its_time(demand, clock)
     press(demand, 1)
     await demand.hand_in()
     assert len(demand._kept) == 1
+
+
+async def test_a_ledger_that_does_not_answer_holds_up_no_stop(demand, book, monkeypatch):
+    monkeypatch.setattr(demand_module, "STOP_SECONDS_MAX", 0.01)
+
+    async def never(*_):
+        await asyncio.Event().wait()
+
+    book.add_demand = never
+    press(demand, 1)
+    await asyncio.wait_for(demand.stop(), 20)
+    assert not book.stopped
