@@ -1,4 +1,5 @@
 from app.ledger.accounts import InTheWay, KeptAddress
+from app.ledger.api import ApiKey, KnownKey, Repeated
 from app.ledger.attention import Attention, CancelledHold, Cancelling
 from app.ledger.audit import AuditEntry
 from app.ledger.books import LedgerBooks, VariantBooks
@@ -7,6 +8,7 @@ from app.ledger.deciding import BadEntry, Entry
 from app.ledger.demand import Asks, CountingGap, DemandTotals, Stretch
 from app.ledger.drops import Adjustment, NewDrop
 from app.ledger.events import Event, History
+from app.ledger.hooks import Attempt, Delivery, Hook, Parcelled, Told
 from app.ledger.image import Counts, LedgerImage, LiveOrder, RecordedKey
 from app.ledger.ledger import Ledger
 from app.ledger.messages import Message, StoredMessage
@@ -37,7 +39,9 @@ from app.ledger.watch import Charge, Happening, Sales, VariantUnits, WatchedMone
 __all__ = [
     "Account",
     "Adjustment",
+    "ApiKey",
     "Asks",
+    "Attempt",
     "Attention",
     "AuditEntry",
     "BadEntry",
@@ -49,6 +53,7 @@ __all__ = [
     "ClaimedParcel",
     "CountingGap",
     "Counts",
+    "Delivery",
     "DemandTotals",
     "DropCounts",
     "DueCharge",
@@ -60,10 +65,12 @@ __all__ = [
     "Event",
     "Happening",
     "History",
+    "Hook",
     "InTheWay",
     "Invited",
     "Joined",
     "KeptAddress",
+    "KnownKey",
     "Ledger",
     "LedgerBooks",
     "LedgerImage",
@@ -79,6 +86,7 @@ __all__ = [
     "OrderRow",
     "OrdersLike",
     "ParcelRow",
+    "Parcelled",
     "ParcelsLike",
     "Picture",
     "Place",
@@ -86,6 +94,7 @@ __all__ = [
     "Recorded",
     "RecordedKey",
     "RefundRow",
+    "Repeated",
     "RefundsLike",
     "Sales",
     "Seller",
@@ -98,6 +107,7 @@ __all__ = [
     "Story",
     "Stretch",
     "Submitted",
+    "Told",
     "Undelivered",
     "VariantBooks",
     "VariantUnits",

@@ -9,12 +9,14 @@ Postgres gone: every method raises LedgerUnreachable.
 """
 
 from app.ledger.accounts import AccountsPart
+from app.ledger.api import ApiPart
 from app.ledger.attention import AttentionPart
 from app.ledger.audit import AuditPart
 from app.ledger.books import BooksPart
 from app.ledger.demand import DemandPart
 from app.ledger.drops import DropsPart
 from app.ledger.events import EventsPart
+from app.ledger.hooks import HooksPart
 from app.ledger.image import ImagePart
 from app.ledger.judging import JudgingPart
 from app.ledger.messages import MessagesPart
@@ -59,5 +61,7 @@ class Ledger(
     WatchPart,
     ReportPart,
     ShopOrdersPart,
+    ApiPart,
+    HooksPart,
 ):
     """All that can be asked of the ledger, over one pool. `await Ledger.open(dsn, name=..., connections_max=...)`."""
