@@ -111,11 +111,7 @@ async def cancel(drop_id: FromPath[int], call: ThisCall, doors: TheseDoors, sell
             call, doors, seller, title=_("Cancel “%(title)s” for good?", title=drop.title), verb=_("Cancel the drop"),
             consequences=[
                 _("Nothing more is sold, the list is closed, every hold ends."),
-                ngettext(
-                    "All the money of %(num)s order goes back, and its buyer gets a mail.",
-                    "All the money of %(num)s orders goes back, and their buyers get a mail.",
-                    far.to_refund,
-                ),
+                *money_back(far),
                 _("It cannot be undone."),
             ],
             back=f"/seller/drops/{drop_id}/change",
@@ -191,6 +187,18 @@ def wished(fields: dict[str, Any], drop: Drop) -> tuple[Variant, int, UUID]:
     except ValueError:
         op_id = uuid4()
     return variant, -number if fields.get("direction") == "less" else number, op_id
+
+
+def money_back(far: Cancelling) -> list[str]:
+    if not far.to_refund:
+        return []
+    return [
+        ngettext(
+            "All the money of %(num)s order goes back, and its buyer gets a mail.",
+            "All the money of %(num)s orders goes back, and their buyers get a mail.",
+            far.to_refund,
+        )
+    ]
 
 
 def later_opening(drop: Drop, opens_at: datetime, told: int) -> list[str]:
