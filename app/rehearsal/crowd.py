@@ -32,8 +32,9 @@ ANSWER_SECONDS_MAX = 10.0  # then a person gives this request up and asks again
 CONNECT_SECONDS_MAX = 5.0
 LOST_REPLY_SECONDS = 0.004  # who hangs up does so after this long
 HAMMER_PRESSES, HAMMER_SECONDS = 6, 0.08
-LOOK_SECONDS = 1.0  # between two looks at an order
-LIST_LOOK_SECONDS = 2.5  # between two looks at one's place
+LOOK_SECONDS = (1.0, 4.0)  # between two looks at an order: with few holders, and with many
+LIST_LOOK_SECONDS = (2.5, 6.0)  # between two looks at one's place: with few who wait, and with many
+LOOKS_PER_SECOND_MAX = 200  # of either kind, about: people look, they do not hammer the pages of their orders
 PERSISTENCE = 3  # presses of somebody who presses again after a no
 GONE_SECONDS = 6.0  # an order that nobody knows for so long is lost
 LAG_SECONDS = 0.05
@@ -195,6 +196,9 @@ class Crowd:
         self.random = Random(f"{given['seed']}:patience")
         self.people = list(people(given["seed"], len(given["shoppers"]), self.piece, self.seconds))
         self.cookies = given["cookies"]
+        waiting = sum(person.after_no.startswith("waits") for person in self.people)
+        self.look_seconds = _within(self.piece.units / LOOKS_PER_SECOND_MAX, *LOOK_SECONDS)
+        self.list_look_seconds = _within(waiting / LOOKS_PER_SECOND_MAX, *LIST_LOOK_SECONDS)
         self.stories = [Story(person.number, given["shoppers"][person.number]) for person in self.people]
         self.series = Series()
         self.latencies: list[tuple[float, float]] = []  # (pressed at, seconds) of every answered press
@@ -381,7 +385,7 @@ class Crowd:
                     sent = await self.pay(person, order, "pm_card_chargeDeclined" if bad else "pm_card_visa")
                     submitted = True
                     declined = declined or (bad and sent)
-            await asyncio.sleep(LOOK_SECONDS * (0.75 + 0.5 * person.salt))
+            await asyncio.sleep(self.look_seconds * (0.75 + 0.5 * person.salt))
 
     async def pay(self, person: Person, order: str, card: str) -> bool:
         body = f"payment_method={card}"
@@ -426,7 +430,7 @@ class Crowd:
                     if not places:  # the list has ended
                         story.final = "waited"
                         return None
-            await asyncio.sleep(LIST_LOOK_SECONDS * (0.5 + person.salt))
+            await asyncio.sleep(self.list_look_seconds * (0.5 + person.salt))
         return None
 
     # ---- asking --------------------------------------------------------------------------------------------------------------
@@ -595,6 +599,10 @@ class Watcher(asyncio.Protocol):
         if self.open:
             self.closed()
         return {"spans": self.spans, "messages": self.messages}
+
+
+def _within(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
 
 
 def _frame(buffer: bytearray) -> tuple[int, bytes] | None:

@@ -20,6 +20,7 @@ PAGE_SECONDS_MAX = 1.0  # 95 of 100 looks at other pages are faster
 PAGE_SHARE = 0.95
 PAGE_LOOKS_MIN = 10
 PAID_SHARE_MIN = 0.5  # cards are declined on purpose, and a payment that comes too late is none
+PAID_SHARE_HINDERED = 0.1  # while workers, provider or database are broken on purpose
 EXAMPLES_MAX = 5
 NET_ZERO = {"EXPIRED", "FAILED", "CANCELLED", "REFUNDED", "REFUSED"}
 SELLING = {"open", "all_held", "sold_out"}  # phases that follow from the stock alone
@@ -283,7 +284,7 @@ def the_sale_happened(seen: History) -> Check:
     hindered = any(
         {"queue", "money", "ledger"} & set(fault["touches"]) for fault in seen.faults
     )  # then a payment may come too late
-    if not paid or (paid < PAID_SHARE_MIN * len(meaning) and not hindered):
+    if paid < (PAID_SHARE_HINDERED if hindered else PAID_SHARE_MIN) * len(meaning) or not paid:
         return _broken("sale", promise, f"Only {paid} of the {len(meaning)} who meant to pay could.")
     return _held("sale", promise, f"{granted:,} units were given out, {paid:,} of the {len(meaning):,} who meant to pay could.")
 

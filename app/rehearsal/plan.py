@@ -24,7 +24,7 @@ TRICKLE_SHARE_OF_TIME = 0.75  # the last newcomer comes at this share of the dro
 HOLD_SHARE = 0.25  # of the drop's time: how long a hold lasts in quick motion
 HOLD_SECONDS_MIN = 8.0
 SITTERS_MAX = 400  # sockets that are watched message by message
-WAITERS_PER_UNIT, WAITERS_EXTRA = 3, 40  # people who would join the list
+WAITERS_PER_UNIT, WAITERS_EXTRA, WAITERS_MAX = 3, 40, 600  # people who would join the list
 FAULT_FIRST_SECONDS = 0.4  # after the opening
 FAULT_GAP_SECONDS = 0.5
 
@@ -106,7 +106,7 @@ def people(seed: int, crowd: int, piece: Piece, seconds: float, spike_share: flo
     """-> the crowd, in the order of their numbers."""
     random = Random(f"{seed}:people")
     names = [name for name, units in piece.variants if units] or [piece.variants[0][0]]
-    waits = min(0.5, (WAITERS_PER_UNIT * piece.units + WAITERS_EXTRA) / crowd)
+    waits = min(0.5, min(WAITERS_MAX, WAITERS_PER_UNIT * piece.units + WAITERS_EXTRA) / crowd)
     sits = min(0.5, SITTERS_MAX / crowd)
     for number in range(crowd):
         style = _one(random, STYLES)

@@ -119,21 +119,26 @@ class Witness:
                 self.machine.append((_now_ms(), round(1 - (idle - before[0]) / (total - before[1]), 3)))
 
     async def _look_at_page(self, name: str, path: str) -> None:
-        """Ask for one page over and over on a connection of its own."""
+        """Ask for one page over and over on a connection of its own. As in a browser, one that was closed meanwhile is no failure."""
         host, _, port = self.settings.public_url.partition("://")[2].partition(":")
         request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: text/html\r\n\r\n".encode()
         line: Line | None = None
         while True:
             at, began = _now_ms(), time.perf_counter()
             status = None
-            try:
-                async with asyncio.timeout(PAGE_SECONDS_MAX):
-                    if line is None or line.transport is None:
-                        _, line = await asyncio.get_running_loop().create_connection(Line, host, int(port))
-                    status = (await line.ask(request)).status
-            except (OSError, Lost, httptools.HttpParserError):
-                if line is not None:
+            for _ in range(2 if line is not None and line.transport is not None else 1):
+                try:
+                    async with asyncio.timeout(PAGE_SECONDS_MAX):
+                        if line is None or line.transport is None:
+                            _, line = await asyncio.get_running_loop().create_connection(Line, host, int(port))
+                        status = (await line.ask(request)).status
+                        break
+                except (Lost, httptools.HttpParserError):
                     line.hang_up()
+                except OSError:  # TimeoutError too: this is the answer
+                    if line is not None:
+                        line.hang_up()
+                    break
             self.page_looks.append((at, name, status, round(time.perf_counter() - began, 4)))
             await asyncio.sleep(PAGES_SECONDS)
 
