@@ -119,7 +119,7 @@ class Witness:
                 self.machine.append((_now_ms(), round(1 - (idle - before[0]) / (total - before[1]), 3)))
 
     async def _look_at_page(self, name: str, path: str) -> None:
-        """Ask for one page over and over on a connection of its own. As in a browser, one that was closed meanwhile is no failure."""
+        """Ask for one page over and over on a connection of its own; as in a browser, one that was closed is no failure."""
         host, _, port = self.settings.public_url.partition("://")[2].partition(":")
         request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: text/html\r\n\r\n".encode()
         line: Line | None = None
