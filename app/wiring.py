@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.domain.hooks import hook_key
 from app.gate import Gate
 from app.ledger import Ledger
 from app.live import Feed
@@ -19,6 +20,7 @@ from app.mail.letters import Letters
 from app.settings import Settings
 
 if TYPE_CHECKING:
+    from app.hooks import Notifier
     from app.jobs import Jobs
     from app.purchase.fulfilling import Packer
     from app.purchase.paying import Till
@@ -31,6 +33,7 @@ OFFICE_CONNECTIONS_MAX = 4
 JOBS_CONNECTIONS_MAX = 10
 RECORDER_CONNECTIONS_MAX = 2
 SWEEPER_CONNECTIONS_MAX = 8
+HOOKS_CONNECTIONS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Work:
     jobs: Jobs
     packer: Packer | None  # None: no warehouse is set
     letters: Letters
+    notifier: Notifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ async def work(settings: Settings) -> AsyncIterator[Work]:
             jobs=jobs,
             packer=_packer(stack, settings, ledger, feed),
             letters=Letters(settings.public_url, settings.secret),
+            notifier=await _notifier(stack, settings),
         )
 
 
@@ -216,6 +221,15 @@ def _till(stack: AsyncExitStack, settings: Settings, ledger: Ledger, gate: Gate,
         grace_seconds=settings.grace_seconds,
         claim_dead_seconds=settings.claim_dead_seconds,
     )
+
+
+async def _notifier(stack: AsyncExitStack, settings: Settings) -> Notifier:
+    """On a pool of its own: a receiver that hangs never takes a connection from those who charge."""
+    from app.hooks import Notifier, Sender
+
+    sender = Sender(outside_only=settings.production)
+    stack.push_async_callback(sender.close)
+    return Notifier(await _ledger(stack, settings, "hooks", HOOKS_CONNECTIONS_MAX), sender, hook_key(settings.secret))
 
 
 def _packer(stack: AsyncExitStack, settings: Settings, ledger: Ledger, feed: Feed) -> Packer | None:

@@ -1,6 +1,6 @@
 """The two worker processes.
 
-`python -m workers.serve jobs`   saq workers for payment, expiry, messages and fulfilment (work that talks to the outside)
+`python -m workers.serve jobs`   saq workers for payment, expiry, messages and fulfilment; webhooks (what talks to the outside)
 `python -m workers.serve loops`  recorder, sweeper, reconciler (work that needs no queue)
 
 SIGTERM or SIGINT finishes what is claimed, then stops. kill -9 leaves rows that the sweeper finds.
@@ -69,6 +69,7 @@ async def serve_jobs(settings: Settings, stopped: asyncio.Event) -> None:
             worker.context["work"] = work
         running = [asyncio.create_task(_restarted(worker.start, f"saq {worker.queue.name}", stopped)) for worker in workers]
         running.append(asyncio.create_task(_restarted(lambda: _deliver(work), "deliver", stopped)))
+        running.append(asyncio.create_task(_restarted(work.notifier.run, "notifier", stopped)))
         await stopped.wait()
         await asyncio.gather(*(worker.finish(settings.job_timeout_seconds) for worker in workers))
         await _cancelled(running)

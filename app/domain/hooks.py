@@ -10,7 +10,9 @@ what can be seen from the address itself; what a name stands for is looked at wh
 import base64
 import hmac
 import ipaddress
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from app.errors import BadInput
@@ -49,6 +51,21 @@ NO_KIND = N_("Choose at least one kind of event.")
 NOT_A_URL = N_("This is no address that can be sent to, such as https://example.com/doorman.")
 NOT_HTTPS = N_("The address must begin with https://.")
 NOT_OUTSIDE = N_("This address leads into a private network. A webhook must be reachable from the internet.")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try, as the log keeps it."""
+
+    at: str  # ISO 8601
+    seconds: float
+    status: int | None = None  # None: there was no answer
+    answer: str = ""  # its beginning
+    error: str = ""
+
+    def as_json(self) -> str:
+        kept = {name: getattr(self, name) for name in ("at", "seconds", "status", "answer", "error")}
+        return json.dumps({name: value for name, value in kept.items() if value not in (None, "")})
 
 
 def kind_of(word: str) -> str:
@@ -117,6 +134,11 @@ def hook_key(secret: str) -> bytes:
 def secret_of(key: bytes, nonce: bytes) -> str:
     """-> 'whsec_…', what the receiver holds."""
     return SECRET_PREFIX + base64.urlsafe_b64encode(hmac.digest(key, nonce, "sha256")).rstrip(b"=").decode()
+
+
+def event_name(key: bytes, event_id: int) -> str:
+    """-> 'evt_…', the same for every delivery of an event; it does not tell how many others there are."""
+    return f"evt_{hmac.digest(key, b'event %d' % event_id, 'sha256')[:12].hex()}"
 
 
 def signature(secrets: Sequence[str], at_seconds: int, body: bytes) -> str:

@@ -8,7 +8,7 @@ from app.ledger.deciding import BadEntry, Entry
 from app.ledger.demand import Asks, CountingGap, DemandTotals, Stretch
 from app.ledger.drops import Adjustment, NewDrop
 from app.ledger.events import Event, History
-from app.ledger.hooks import Attempt, Delivery, Hook, Parcelled, Told
+from app.ledger.hooks import Delivery, Hook, Parcelled, Told
 from app.ledger.image import Counts, LedgerImage, LiveOrder, RecordedKey
 from app.ledger.ledger import Ledger
 from app.ledger.messages import Message, StoredMessage
@@ -41,7 +41,6 @@ __all__ = [
     "Adjustment",
     "ApiKey",
     "Asks",
-    "Attempt",
     "Attention",
     "AuditEntry",
     "BadEntry",

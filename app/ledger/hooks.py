@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from app.domain.hooks import OLD_SECRET_SECONDS, kind_of, words_of
+from app.domain.hooks import OLD_SECRET_SECONDS, Attempt, kind_of, words_of
 from app.errors import BadInput
 from app.languages import N_
 from app.ledger.audit import note_audit
@@ -75,21 +75,6 @@ class Parcelled:
     url: str
     nonces: tuple[bytes, ...]  # of the secrets that sign
     told: Told
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One try, as the log keeps it."""
-
-    at: str  # ISO 8601
-    seconds: float
-    status: int | None = None  # None: there was no answer
-    answer: str = ""  # its beginning
-    error: str = ""
-
-    def as_json(self) -> str:
-        kept = {name: getattr(self, name) for name in ("at", "seconds", "status", "answer", "error")}
-        return json.dumps({name: value for name, value in kept.items() if value not in (None, "")})
 
 
 @dataclass(frozen=True, slots=True)

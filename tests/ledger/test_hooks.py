@@ -5,9 +5,9 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from app.domain.hooks import KINDS
+from app.domain.hooks import KINDS, Attempt
 from app.errors import BadInput
-from app.ledger.hooks import ATTEMPTS_KEPT_MAX, EVENTS_HANDED_OUT_MAX, HOOKS_MAX, Attempt
+from app.ledger.hooks import ATTEMPTS_KEPT_MAX, EVENTS_HANDED_OUT_MAX, HOOKS_MAX
 
 NONCE = b"n" * 20
 TRIED = Attempt(at="2026-11-30T20:00:00.000Z", seconds=0.1, status=200, answer="ok")
