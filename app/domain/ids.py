@@ -16,7 +16,7 @@ def new_order_id(drop_id: int) -> UUID:
     """-> a fresh order id of this drop. `drop_id`: 1 .. DROP_ID_MAX."""
     if not 1 <= drop_id <= DROP_ID_MAX:
         raise ValueError(f"drop id {drop_id} is outside 1..{DROP_ID_MAX}")
-    bits = (drop_id << 96) | secrets.randbits(96)
+    bits = (drop_id << 96) | int.from_bytes(secrets.token_bytes(12), "big")
     bits = (bits & ~(0xF << 76)) | (0x8 << 76)  # version 8, RFC 9562 section 5.8
     bits = (bits & ~(0x3 << 62)) | (0x2 << 62)  # variant 10
     return UUID(int=bits)

@@ -12,8 +12,9 @@ by itself.
 
 import asyncio
 import contextlib
+import functools
+import random
 import re
-import secrets
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Literal
 from uuid import UUID
@@ -34,6 +35,7 @@ WHOLE_DROP_SECONDS = 20.0  # timeout of a snapshot or a mend: they carry every r
 TAKE_OVER_PAGES_MAX = 100  # XAUTOCLAIM pages walked in search of idle entries
 
 RESERVE_ARGUMENTS = 7
+WISHES_CACHED = 1024
 _PLAIN = {  # the answers that carry nothing
     "sold_out": Answer(Verdict.SOLD_OUT),
     "all_held": Answer(Verdict.ALL_HELD),
@@ -70,14 +72,26 @@ class Gate:
 
         BadInput: a key that only the waitlist may use. GateUnreachable: no answer in time, or the connection was lost twice.
         """
-        if reservation.key.startswith(PLACE):
-            raise BadInput("this idempotency key is reserved", field="key")
-        payload = scripts.RESERVE.head(drop_id, RESERVE_ARGUMENTS) + reserve_arguments(reservation)
         try:
-            reply = await self._wire.call(payload, scripts.RESERVE)
+            return answer_of(await self._wire.call(_reserve_call(drop_id, reservation), scripts.RESERVE))
         except ConnectionLost:
-            reply = await self._wire.call(payload, scripts.RESERVE, patient=True)
-        return answer_of(reply)
+            return await self.reserve_again(drop_id, reservation)
+
+    async def reserve_again(self, drop_id: int, reservation: Reservation) -> Answer:
+        """As `reserve`, by one whose connection was lost: waits for a new one."""
+        return answer_of(await self._wire.call(_reserve_call(drop_id, reservation), scripts.RESERVE, patient=True))
+
+    @property
+    def listens(self) -> bool:
+        """Would `ask_to_reserve` ask?"""
+        return self._wire.listens
+
+    def ask_to_reserve(self, drop_id: int, reservation: Reservation) -> asyncio.Future:
+        """As `reserve`, but asked now and once -> the reply to come, which `answer_of` understands.
+
+        The future fails as `reserve` does, and with ConnectionLost; then ask again under the same key.
+        """
+        return self._wire.ask(_reserve_call(drop_id, reservation), scripts.RESERVE)
 
     async def peek(self, drop_id: int, known: Peek | None = None) -> Peek | None:
         """-> one atomic look; None: no rules. `known`: an earlier look, whose holders are not sent again if nothing has changed."""
@@ -318,17 +332,27 @@ def _release_arguments(order: str, heirs: tuple[Heir, ...]) -> list[str | int]:
 
 def _stamp() -> str:
     """Fresh and random, never a counter: a replica that lost writes would count to the same number again."""
-    return secrets.token_hex(STAMP_BYTES)
+    return f"{random.getrandbits(8 * STAMP_BYTES):0{2 * STAMP_BYTES}x}"  # seeded by the system; unlike an order's id no secret
+
+
+def _reserve_call(drop_id: int, reservation: Reservation) -> bytes:
+    if reservation.key.startswith(PLACE):
+        raise BadInput("this idempotency key is reserved", field="key")
+    return scripts.RESERVE.head(drop_id, RESERVE_ARGUMENTS) + reserve_arguments(reservation)
 
 
 def reserve_arguments(wanted: Reservation) -> bytes:
     """The RESERVE_ARGUMENTS values of one buyer, encoded; by hand, because the whole crowd passes here."""
-    buyer, variant, quantity = str(wanted.buyer), str(wanted.variant_id), str(wanted.quantity)
-    order, stamp = str(wanted.order_id), _stamp()
-    return (
-        f"${len(buyer)}\r\n{buyer}\r\n${len(wanted.key)}\r\n{wanted.key}\r\n${len(wanted.digest)}\r\n{wanted.digest}\r\n"
-        f"${len(variant)}\r\n{variant}\r\n${len(quantity)}\r\n{quantity}\r\n${len(order)}\r\n{order}\r\n${len(stamp)}\r\n{stamp}\r\n"
-    ).encode("ascii")
+    buyer, key = str(wanted.buyer), wanted.key
+    wish = _encoded_wish(wanted.digest, wanted.variant_id, wanted.quantity)
+    fresh = f"$36\r\n{wanted.order_id}\r\n${2 * STAMP_BYTES}\r\n{_stamp()}\r\n"
+    return f"${len(buyer)}\r\n{buyer}\r\n${len(key)}\r\n{key}\r\n{wish}{fresh}".encode("ascii")
+
+
+@functools.lru_cache(WISHES_CACHED)
+def _encoded_wish(digest: str, variant_id: int, quantity: int) -> str:
+    """-> the three arguments that say what is wanted; a crowd wants the same few things."""
+    return scripts.encode(digest, variant_id, quantity).decode()
 
 
 def answer_of(reply: list[str]) -> Answer:

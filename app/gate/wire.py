@@ -239,10 +239,21 @@ class Wire:
         deadline = self._loop.time() + (self._timeout if timeout_seconds is None else timeout_seconds)
         if self._link is None:
             await self._come_up(deadline, patient)
+        return await self.ask(payload, script, deadline)
+
+    @property
+    def listens(self) -> bool:
+        """Would `ask` send?"""
+        return self._link is not None and len(self._link.calls) < self._waiting_max
+
+    def ask(self, payload: bytes, script: Script | None = None, deadline: float | None = None) -> asyncio.Future:
+        """Send one encoded call now -> its reply to come; it fails as `call` does. GateUnreachable: it was not sent."""
         link = self._link
+        if link is None:
+            raise GateUnreachable(f"the gate is out of reach: {self._why_down}")
         if len(link.calls) >= self._waiting_max:
             raise GateUnreachable(f"{len(link.calls)} calls already wait for the gate")
-        return await link.send(payload, script, deadline)
+        return link.send(payload, script, self._loop.time() + self._timeout if deadline is None else deadline)
 
     async def _come_up(self, deadline: float, patient: bool) -> None:
         if self._why_down is not None and not patient:

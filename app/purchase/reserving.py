@@ -21,7 +21,7 @@ from app.domain.ids import new_order_id
 from app.domain.keys import digest_of
 from app.domain.verdicts import Answer, Verdict
 from app.errors import GateUnreachable
-from app.gate import ASK, Gate, Limiter, Peek, Reservation
+from app.gate import ASK, Gate, Limiter, Peek, Reservation, answer_of
 
 MEMORY_SECONDS = 1.0  # a memory older than this is never used
 REFRESH_SECONDS = 0.4  # a used memory older than this is read again in the background
@@ -57,27 +57,39 @@ class Counter:
         if remembered is not None:
             self.answers_from_memory += 1
             return remembered
-        reservation = Reservation(buyer, key, digest_of(variant.id, quantity), variant.id, quantity, new_order_id(drop.id))
+        return await self._ask(self._gate.reserve, drop, buyer, variant, quantity, key)
+
+    async def buy_again(self, drop: Drop, buyer: int, variant: Variant, quantity: int, key: str) -> Answer:
+        """As `buy`, after the reply to `at_once` was lost: this press is counted already."""
+        return await self._ask(self._gate.reserve_again, drop, buyer, variant, quantity, key)
+
+    async def _ask(self, reserve, drop: Drop, buyer: int, variant: Variant, quantity: int, key: str) -> Answer:
         try:
-            answer = await self._gate.reserve(drop.id, reservation)
+            answer = await reserve(drop.id, _reservation(drop.id, buyer, variant.id, quantity, key))
         except GateUnreachable as error:
             log.warning("gate unreachable", drop=drop.id, error=str(error))
             return NOT_READY
-        if answer.verdict in (Verdict.SOLD_OUT, Verdict.ALL_HELD):
-            self._refresh(drop.id)
-        return answer
+        return self._remember_no(drop.id, answer)
 
-    def refuses_at_once(self, drop_id: int, buyer: int, variant_id: int) -> Answer | None:
-        """-> the no that `buy` would say without asking anybody, counted as said; None: `buy` must be awaited."""
+    def at_once(self, drop_id: int, buyer: int, variant_id: int, quantity: int, key: str | None) -> Answer | asyncio.Future | None:
+        """The same as `buy` for those who press with credit (app/gate/limiter.py), as nearly all do.
+
+        -> the no from memory; or the gate's reply to come, which `heard` understands; or None: nothing was counted or asked, and
+        `buy` must be awaited. `key` None: the gate is not to be asked here. A reply that fails: `buy_again` with the same key.
+        """
         remembered = self._from_memory(drop_id, buyer, variant_id)
-        if remembered is None or not self._limiter.passes_on_credit(buyer):
+        if remembered is None and (key is None or not self._gate.listens):
             return None
-        self.answers_from_memory += 1
-        return remembered
+        if not self._limiter.passes_on_credit(buyer):
+            return None
+        if remembered is not None:
+            self.answers_from_memory += 1
+            return remembered
+        return self._gate.ask_to_reserve(drop_id, _reservation(drop_id, buyer, variant_id, quantity, key))
 
-    def remembers(self, drop_id: int) -> bool:
-        """Might `refuses_at_once` answer anybody in this drop?"""
-        return drop_id in self._memory
+    def heard(self, drop_id: int, reply: list[str]) -> Answer:
+        """What the gate replied to `at_once` -> the verdict."""
+        return self._remember_no(drop_id, answer_of(reply))
 
     def forget(self, drop_id: int) -> None:
         """The feed says that this drop's stock changed: ask the gate again."""
@@ -102,6 +114,11 @@ class Counter:
             return None
         return ALL_HELD if peek.held[variant_id] else SOLD_OUT
 
+    def _remember_no(self, drop_id: int, answer: Answer) -> Answer:
+        if answer.verdict in (Verdict.SOLD_OUT, Verdict.ALL_HELD):
+            self._refresh(drop_id)
+        return answer
+
     def _refresh(self, drop_id: int) -> None:
         """Read the memory again in the background; one read at a time and drop."""
         if drop_id not in self._refreshing:
@@ -120,6 +137,10 @@ class Counter:
             self._memory[drop_id] = (peek, asked_at)
         else:
             self._memory.pop(drop_id, None)
+
+
+def _reservation(drop_id: int, buyer: int, variant_id: int, quantity: int, key: str) -> Reservation:
+    return Reservation(buyer, key, digest_of(variant_id, quantity), variant_id, quantity, new_order_id(drop_id))
 
 
 def nothing_left(peek: Peek) -> bool:

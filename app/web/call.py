@@ -37,8 +37,10 @@ class Call:
     """Filled by the guard. Header values are bytes as they came, b"" when absent."""
 
     __slots__ = (
+        "_fields",
         "accept",
         "address",
+        "asked",
         "authorization",
         "body",
         "card_form",
@@ -63,6 +65,8 @@ class Call:
         self.query_string: bytes = scope["query_string"]
         self.body = b""
         self.session: Session | None = None
+        self._fields: dict[str, Any] | None = None  # once they are read
+        self.asked = False  # the gate was asked already, and its reply was lost
         self.card_form = False  # the answer is the page with the payment provider's card form: the policy lets that in
         self.address = ""
         sent = scope["headers"]
@@ -131,12 +135,15 @@ class Call:
 
     def fields(self) -> dict[str, Any]:
         """-> the body's fields: text for a form, JSON values for JSON; BadInput for a body that is not what it says it is."""
+        if self._fields is not None:
+            return self._fields
         if self.sends_json:
             fields = read_json(self.body)
         elif self.sends_form or not self.body:
             fields = read_form(self.body, SELLER_FIELDS_MAX if self.path.startswith(SELLER_PREFIX) else FIELDS_MAX)
         else:
             raise UnsupportedMedia("send a form (application/x-www-form-urlencoded) or JSON")
+        self._fields = fields
         return fields
 
     def text_field(self, name: str, characters_max: int) -> str:

@@ -22,6 +22,7 @@ from app.settings import Settings
 from app.web.addresses import Addresses, is_loopback, limited_as
 from app.web.call import SCOPE_KEY, SELLER_PREFIX, Call
 from app.web.problems import FAULT, Problem, Problems, send_answer
+from app.web.ready import Later, Ready, lines
 from app.web.session import Session, Sessions
 
 BODY_BYTES_MAX = 8 * 1024
@@ -80,6 +81,7 @@ class Guard:
         self.uploads = 0  # being received
         self.spare_loopback = not settings.production and not settings.limit_loopback
         self.headers_for = functools.lru_cache(64)(self._headers_for)
+        self.lines_for = functools.lru_cache(64)(lambda host, card_form: lines(self.headers_for(host, card_form)))
 
     async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
         if scope["type"] == "lifespan":
@@ -98,11 +100,11 @@ class Guard:
         call.address = self.addresses.of(scope, call)
         return call
 
-    def at_once(self, scope: dict[str, Any], body: bytes) -> tuple[int, bytes] | None:
-        """-> (status, the rest of the answer behind the server's own headers) for what needs no waiting (ready.py).
+    def at_once(self, scope: dict[str, Any], body: bytes) -> tuple[int, bytes] | Later | None:
+        """-> (status, the rest of the answer behind the server's own headers) for what needs no task (ready.py).
 
-        None: the request goes the ordinary way; nothing has happened then. It is judged here exactly as there, so that whatever is
-        odd about a request is left to the one place that can say what.
+        Later: the same, once a reply is there. None: the request goes the ordinary way, and nothing has happened. It is judged here
+        exactly as there, so that whatever is odd about a request is left to the one place that can say what.
         """
         door = self.inner.door_at_once(scope["method"], scope["path"])
         if door is None:
@@ -123,7 +125,10 @@ class Guard:
             return None
         if sender is not None:
             self.limiter.look(sender)
-        return ready.status, ready.whole(self.headers_for(call.host, call.card_form))
+        own_lines = self.lines_for(call.host, call.card_form)
+        if isinstance(ready, Later):
+            return Later(ready.reply, lambda reply: whole(ready.finish(reply), own_lines))
+        return whole(ready, own_lines)
 
     async def socket(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable) -> None:
         problem = self.refuse_target(scope, call) or await self.refuse_pace(call) or self.refuse_origin(call)
@@ -210,7 +215,7 @@ class Guard:
 
     def counted_sender(self, call: Call) -> str | None:
         """-> under which name the request's sender is counted; None: not at all."""
-        if self.spare_loopback and is_loopback(call.address):
+        if call.asked or (self.spare_loopback and is_loopback(call.address)):
             return None
         return limited_as(call.address)
 
@@ -308,6 +313,11 @@ class Guard:
         if self.production:
             headers += ((b"strict-transport-security", b"max-age=%d; includeSubDomains" % HSTS_SECONDS),)
         return headers
+
+
+def whole(ready: Ready | None, own_lines: bytes) -> tuple[int, bytes] | None:
+    """-> an answer as the server takes it."""
+    return None if ready is None else (ready.status, ready.whole(own_lines))
 
 
 def clean_target(raw_path: bytes, path: str, query: bytes) -> bool:

@@ -6,6 +6,7 @@ caller who hangs up changes nothing: the verdict stands at the gate and the same
 is said only for what the gate has granted.
 """
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +28,7 @@ from app.web.demand import Demand
 from app.web.metrics import Metrics
 from app.web.page_cache import LIST, LIST_PATH, PageCache
 from app.web.problems import HTML_TYPE, JSON_TYPE, NO_STORE, VARY, Problem, Problems, problem_of, send_answer
-from app.web.ready import Header, Raw, Ready
+from app.web.ready import Header, Later, Raw, Ready
 from app.web.render import Renderer
 from app.web.sayings import STATUS, TOO_FEW, refusal_problem, said, said_too_few
 from app.web.scenes import Scenes, html_in, stock_json
@@ -39,7 +40,6 @@ QUANTITY_CHARACTERS_MAX = 9
 VARIANT_CHARACTERS_MAX = 80
 REFUSALS_CACHED = 1024
 CLOSED = Answer(Verdict.CLOSED)
-
 
 
 class Hot:
@@ -119,8 +119,8 @@ class Hot:
 
     # at once
 
-    def door_at_once(self, method: str, path: str) -> Callable[[Call, list[Header]], Ready | None] | None:
-        """-> who may know the answer to such a request by heart: called with it, a page or a no from memory, or None.
+    def door_at_once(self, method: str, path: str) -> Callable[[Call, list[Header]], Ready | Later | None] | None:
+        """-> who may answer such a request without a task (ready.py): a page or a no from memory, a buy that the gate decides.
 
         None at once, or from what is called: the request goes the ordinary way, and nothing was counted.
         """
@@ -129,23 +129,31 @@ class Hot:
             return partial(self.pages.at_once, slug or LIST)
         if method == "POST" and verb == "buy":
             drop = self.catalogue.known(slug)
-            if drop is not None and not drop.retired and self.counter.remembers(drop.id):
-                return partial(self.refuse_at_once, drop)
+            if drop is not None and not drop.retired:
+                return partial(self.buy_at_once, drop)
         return None
 
-    def refuse_at_once(self, drop: Drop, call: Call, headers: list[Header]) -> Ready | None:
-        wants_json = call.wants_json
-        if call.session is None or not (wants_json or call.partial):
+    def buy_at_once(self, drop: Drop, call: Call, headers: list[Header]) -> Ready | Later | None:
+        if call.session is None:
             return None
         try:
-            variant, _, _ = wish(call, drop)
+            variant, quantity, key = wish(call, drop)
         except BadInput:
             return None
-        answer = self.counter.refuses_at_once(drop.id, call.session.shopper_id, variant.id)
-        if answer is None:
-            return None
+        shopper_id, may_ask = call.session.shopper_id, quantity == 1 and has_key(call)
+        answer = self.counter.at_once(drop.id, shopper_id, variant.id, quantity, key if may_ask else None)
+        if isinstance(answer, asyncio.Future):
+            call.asked = True
+            return Later(answer, partial(self.finish_buy, drop, call))
+        return None if answer is None else self.tell_and_count(call, drop, answer)
+
+    def finish_buy(self, drop: Drop, call: Call, reply: Any) -> Ready:
+        """The gate has decided."""
+        return self.tell_and_count(call, drop, self.counter.heard(drop.id, reply))
+
+    def tell_and_count(self, call: Call, drop: Drop, answer: Answer) -> Ready:
         self.count(drop, answer)
-        return self.refusal(drop, answer, call.language, self.refusal_in_json if wants_json else self.refusal_in_html)
+        return self.tell(call, drop, call.session.shopper_id, answer)
 
     # buy
 
@@ -160,30 +168,31 @@ class Hot:
         if call.session is None:
             return self.sign_in_first(call, drop)
         variant, quantity, key = wish(call, drop)
-        answer = CLOSED if drop.retired else await self.counter.buy(drop, call.session.shopper_id, variant, quantity, key)
-        self.count(drop, answer)
+        buy = self.counter.buy_again if call.asked else self.counter.buy
+        answer = CLOSED if drop.retired else await buy(drop, call.session.shopper_id, variant, quantity, key)
         if quantity > 1 and answer.verdict in (Verdict.SOLD_OUT, Verdict.ALL_HELD):
             scene = await self.scenes.scene(drop, self.hub.watching(drop.id))
             left = next((counted.left for counted in scene.variants if counted.id == variant.id), 0)
             if 0 < left < quantity:
+                self.count(drop, answer)
                 return self.tell_too_few(call, drop, answer, left)
-        return self.tell(call, drop, call.session.shopper_id, answer)
+        return self.tell_and_count(call, drop, answer).raw
 
-    def tell(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
+    def tell(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Ready:
         """The gate's verdict -> the answer in the form the caller asked for."""
         match answer.verdict:
             case Verdict.RESERVED:
-                return self.tell_reserved(call, drop, shopper_id, answer)
+                return Ready(self.tell_reserved(call, drop, shopper_id, answer))
             case Verdict.ALREADY_YOURS if call.wants_json:
                 body = {"verdict": "already_yours", "order": answer.order_id, "allowed": answer.allowed}
-                return in_json(200, body)
+                return Ready(in_json(200, body))
             case Verdict.ALREADY_YOURS if not answer.allowed and answer.order_id is not None:
-                return go_to(call, f"/orders/{answer.order_id}", 200)
+                return Ready(go_to(call, f"/orders/{answer.order_id}", 200))
             case _ if call.wants_json:
-                return self.refusal(drop, answer, call.language, self.refusal_in_json).raw
+                return self.refusal(drop, answer, call.language, self.refusal_in_json)
             case _ if call.partial:
-                return self.refusal(drop, answer, call.language, self.refusal_in_html).raw
-        return go_to(call, f"/drops/{drop.slug}?said={answer.verdict}", 303)
+                return self.refusal(drop, answer, call.language, self.refusal_in_html)
+        return Ready(go_to(call, f"/drops/{drop.slug}?said={answer.verdict}", 303))
 
     def tell_too_few(self, call: Call, drop: Drop, answer: Answer, left: int) -> Raw:
         """Some are left, and fewer than were wanted: that is no "nothing is left"."""
@@ -200,11 +209,12 @@ class Hot:
     def tell_reserved(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
         self.scenes.forget(drop.id)  # the buyer's next look must not be older than the buy
         self.pages.written(drop.slug)
-        order_url = f"/orders/{answer.order_id}"
+        order = str(answer.order_id)
+        order_url = f"/orders/{order}"
         if call.wants_json:
-            body = {"verdict": "reserved", "order": answer.order_id, "pay_by": iso(from_ms(answer.pay_by_ms))}
+            body = {"verdict": "reserved", "order": order, "pay_by": iso(from_ms(answer.pay_by_ms))}
             return in_json(201, body, (b"location", order_url.encode()))
-        token = self.order_tokens.sign([str(answer.order_id), shopper_id, drop.id, now_ms()])
+        token = self.order_tokens.sign([order, shopper_id, drop.id, now_ms()])
         return go_to(call, f"{order_url}?t={token}", 201)
 
     def refusal(self, drop: Drop, answer: Answer, language: Language, say: Callable[[Drop, Answer], Raw]) -> Ready:
@@ -308,6 +318,11 @@ def wished_key(call: Call, fields: dict[str, Any]) -> str:
     if not isinstance(key, str):
         raise BadInput("an idempotency key is text", field="key")
     return check_key(key)
+
+
+def has_key(call: Call) -> bool:
+    """Did the caller name an idempotency key? Without one a question that is asked twice is two wishes."""
+    return call.key is not None or bool(call.fields().get("key"))
 
 
 def go_to(call: Call, url: str, partial_status: int) -> Raw:

@@ -4,18 +4,22 @@ uvicorn bounds the pause between two requests; it does not bound how long the fi
 must be complete HEAD_SECONDS after its connection was made or its first byte came, and must fit into HEAD_BYTES_MAX. Bodies have
 their own bound (guard.py). A connection costs a timer only while a head is incomplete.
 
-An application with an `at_once(scope, body)` is asked it when a request came whole in one piece: what it answers (ready.py) goes
-out in one write, and no task is made. Whatever else comes, or whatever goes wrong there, is an ordinary ASGI request.
+An application with an `at_once(scope, body)` is asked it when a request came whole in one piece: what it answers (ready.py), then
+or when the one reply it lacks has come, goes out in one write, and no task is made. Whatever else comes, or whatever goes wrong
+there, is an ordinary ASGI request.
 """
 
 import asyncio
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from app.web.ready import line
+from app.errors import DoormanError
+from app.web.ready import Later, lines
 
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 32 * 1024
@@ -30,7 +34,7 @@ def _servers_own(state: ServerState) -> bytes:
     """-> the lines of the headers that uvicorn adds to every answer."""
     global _own
     if state.default_headers is not _own[0]:
-        _own = state.default_headers, b"".join(map(line, state.default_headers))
+        _own = state.default_headers, lines(state.default_headers)
     return _own[1]
 
 
@@ -78,7 +82,7 @@ class Patience(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        if self._held is not None and self._answer_at_once(self._held[0]):
+        if self._held is not None and self._answer_at_once(*self._held):
             self._held = None
         self._start_held()
 
@@ -96,8 +100,8 @@ class Patience(HttpToolsProtocol):
         if held is not None:
             super()._start_asgi_task(*held)
 
-    def _answer_at_once(self, cycle: RequestResponseCycle) -> bool:
-        """-> whether it was answered."""
+    def _answer_at_once(self, cycle: RequestResponseCycle, app: Any) -> bool:
+        """-> whether it was answered, or will be."""
         if not cycle.keep_alive or cycle.waiting_for_100_continue or self.flow.write_paused:
             return False
         try:
@@ -107,11 +111,36 @@ class Patience(HttpToolsProtocol):
             return False
         if answer is None:
             return False
-        status, rest = answer
-        cycle.response_started = cycle.response_complete = self._answered = True
-        self.transport.write(STATUS_LINE[status] + _servers_own(self.server_state) + rest)
-        cycle.on_response()
+        if isinstance(answer, Later):
+            answer.reply.add_done_callback(partial(self._answer_later, cycle, app, answer.finish))
+        else:
+            self._answered = True
+            self._write_answer(cycle, *answer)
         return True
+
+    def _answer_later(self, cycle: RequestResponseCycle, app: Any, finish: Callable[[Any], Any], reply: asyncio.Future) -> None:
+        """The reply has come, also for a caller who has gone: what was decided is counted and made known all the same."""
+        answer = None
+        try:
+            answer = finish(reply.result())
+        except DoormanError:
+            pass  # the ordinary way asks again, and says what is wrong
+        except Exception:
+            log.exception("an answer could not be finished")
+        if cycle.disconnected or self.transport.is_closing():
+            return
+        if answer is None:
+            super()._start_asgi_task(cycle, app)
+        else:
+            self._write_answer(cycle, *answer)
+
+    def _write_answer(self, cycle: RequestResponseCycle, status: int, rest: bytes) -> None:
+        """`rest`: everything behind the server's own headers."""
+        cycle.response_started = cycle.response_complete = True
+        self.transport.write(STATUS_LINE[status] + _servers_own(self.server_state) + rest)
+        if not cycle.keep_alive:  # the server stops
+            self.transport.close()
+        cycle.on_response()
 
     # heads
 
