@@ -57,11 +57,19 @@ def _lines(report: dict, folder: Path) -> list[str]:
         f"  answers       p50 {press['p50_ms']} ms, p99 {press['p99_ms']} ms, "
         f"at most {report['timeline']['answers_per_second_max']:,} a second",
         f"  generator     {report['generator']['words']}",
+        *_about_machine(report),
         f"  report        {folder / REPORT_HTML}",
         f"  seed          {report['seed']}",
         f"  again         {report['command']}",
     ]
     return lines
+
+
+def _about_machine(report: dict) -> list[str]:
+    load, processors = report["machine"]["load_before"], report["machine"]["processors"]
+    if load is None or load <= processors / 2:
+        return []
+    return [f"  machine       other programs were using it when this began (load {load} on {processors} processors)"]
 
 
 class Live:

@@ -11,6 +11,7 @@ lines of JSON, writes OUTPUT and ends.
 
 import asyncio
 import base64
+import gc
 import json
 import os
 import resource
@@ -40,6 +41,7 @@ GONE_SECONDS = 6.0  # an order that nobody knows for so long is lost
 LAG_SECONDS = 0.05
 PROGRESS_SECONDS = 0.5
 RECONNECT_SECONDS = 0.5
+GC_THRESHOLDS = (50_000, 20, 100)
 ADDRESS = {"name": "Robin Crowd", "street": "Rehearsal Lane 1", "postcode": "10115", "town": "Berlin", "country": "DE"}
 NOES = ("sold_out", "all_held", "closed")
 ENDED = ("PAID", "EXPIRED", "FAILED", "CANCELLED", "REFUNDED", "REFUSED")
@@ -635,6 +637,8 @@ def _quoted(text: str) -> str:
 
 async def main(given: dict, output: Path) -> None:
     crowd = Crowd(given)
+    gc.freeze()  # the people stay to the end: looking through all of them again and again would be felt by everybody
+    gc.set_threshold(*GC_THRESHOLDS)
     crowd.say({"ready": True})
     line = await asyncio.to_thread(sys.stdin.readline)
     if not line:

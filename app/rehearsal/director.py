@@ -140,6 +140,7 @@ class _Director:
 
     def play(self) -> Rehearsed:
         began = time.monotonic()
+        load = machine.load_average()
         wish = self.wish
         shop_runs = running.is_served(self.data)
         piece, deployed = self.read_the_shop()
@@ -160,7 +161,7 @@ class _Director:
             stage.close()
         document = report.document(
             wish=wish, piece=piece, history=history, judgement=judgement, outcome=outcome, machine_busy=witness.machine,
-            machine=machine.described(web=stage.web, shop_runs=shop_runs), seconds=time.monotonic() - began,
+            machine=machine.described(web=stage.web, shop_runs=shop_runs, load=load), seconds=time.monotonic() - began,
             previous=report.previous_of(self.home, self.folder, wish.slug), id=self.folder.name, deeds=self.deeds,
             pictures=outcome["pictures"], traces=sorted(f"{TRACES}/{path.name}" for path in self.folder.glob(f"{TRACES}/*.zip")),
         )  # fmt: skip

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def described(*, web: int, shop_runs: bool) -> dict:
-    """-> plain values: processors, memory, system, Python, parts; whether the shop itself ran beside it."""
+def described(*, web: int, shop_runs: bool, load: float | None) -> dict:
+    """`load`: when it began -> plain values: processors, memory, system, Python, parts; whether the shop itself ran beside it."""
     return {
         "processors": os.cpu_count() or 1,
         "processor": _first(Path("/proc/cpuinfo"), "model name") or platform.processor() or platform.machine(),
@@ -18,7 +18,7 @@ def described(*, web: int, shop_runs: bool) -> dict:
         "python": sys.version.split()[0],
         "parts": {"web": web, "worker": 1, "recorder": 1},
         "shop_ran_beside_it": shop_runs,
-        "load_average": _load(),
+        "load_before": load,  # 1 minute's average when it began: what other programs were doing
     }
 
 
@@ -37,7 +37,7 @@ def _memory_bytes() -> int | None:
     return None
 
 
-def _load() -> float | None:
+def load_average() -> float | None:
     with suppress(OSError, AttributeError):
         return round(os.getloadavg()[0], 2)
     return None
