@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from app.ledger.drops import DROPS_MAX
+from app.ledger.drops import DROPS_MAX, ID_MAX
 from app.ledger.pool import Pool
 
 
@@ -92,4 +92,6 @@ class ReportPart(Pool):
 
     async def accounts(self, shop_id: int, drop_id: int | None = None) -> list[Account]:
         """-> the shop's drops, the latest opening first; only one of them where `drop_id` is given: none for a foreign one."""
+        if drop_id is not None and not 0 < drop_id <= ID_MAX:
+            return []
         return [Account(**row) for row in await self._rows("accounts", shop_id, drop_id, DROPS_MAX)]

@@ -90,7 +90,10 @@ def wanted_page(connection: ASGIConnection, call: Call) -> str:
     if connection.scope.get("method") not in UNSAFE and not call.partial:
         query = f"?{call.query_string.decode('ascii', 'replace')}" if call.query_string else ""
         return seller_path(call.path + query)
-    came_from = urlsplit(connection.headers.get("referer", ""))
+    try:
+        came_from = urlsplit(connection.headers.get("referer", ""))
+    except ValueError:  # no address at all
+        return PREFIX
     query = f"?{came_from.query}" if came_from.query else ""
     return seller_path(came_from.path + query) if came_from.netloc.encode() == call.host else PREFIX
 

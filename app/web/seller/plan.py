@@ -272,7 +272,11 @@ async def parts_of(request: Request) -> tuple[dict[str, str], list[bytes]]:
     """-> (fields, files) of a multipart form; BadInput for what no form of ours has."""
     fields: dict[str, str] = {}
     files: list[bytes] = []
-    for name, value in (await request.form()).multi_items():
+    try:
+        form = await request.form()
+    except (UnicodeError, LookupError) as error:  # of a field, in the encoding that it names
+        raise BadInput("a field of the form is no text") from error
+    for name, value in form.multi_items():
         if isinstance(value, UploadFile):
             content = await value.read()
             if content and len(files) < FILES_MAX:

@@ -168,7 +168,7 @@ def wished(call: Call, drop: Drop) -> plan.Wish:
 
     fields = call.fields()
     faults = fields.get("faults") or "none"
-    if faults not in FAULTS:
+    if not isinstance(faults, str) or faults not in FAULTS:
         raise BadInput(N_("Choose what is to be broken."), field="faults")
     seconds = whole(fields.get("seconds") or LENGTHS[1], "seconds", 10, 600)
     if faults == "all":

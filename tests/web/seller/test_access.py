@@ -36,6 +36,12 @@ async def test_htmx_is_led_to_the_sign_in_as_a_page(shop):
     assert answer.headers["hx-redirect"] == "/seller/sign-in?next=/seller"
 
 
+@pytest.mark.parametrize("referer", ["http://[", "http://shop.example]/x", "//"])
+async def test_a_form_that_comes_from_no_address_leads_to_the_first_page(shop, referer):
+    answer = await shop.browser(accept="text/html").post("/seller/staff", data={}, headers=FORM | {"referer": referer})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/seller/sign-in?next=/seller")
+
+
 async def test_a_shoppers_session_is_nobody_here(shop):
     assert (await (await shop.shopper()).get("/seller", headers=JSON)).status_code == 401
 

@@ -98,6 +98,13 @@ async def test_a_plain_form_with_something_else_says_so_and_loses_nothing(owner)
     assert empty.status_code == 422 and "Choose a file first." in empty.text
 
 
+@pytest.mark.parametrize("part", [b"\r\n\r\n1\xff", b"\r\nContent-Type: text/plain; charset=nonsense\r\n\r\n1"])
+async def test_a_field_that_is_no_text_is_bad_input(owner, part):
+    body = b'--x\r\nContent-Disposition: form-data; name="draft"' + part + b"\r\n--x--\r\n"
+    answer = await owner.post("/seller/pictures", content=body, headers=JSON | {"content-type": "multipart/form-data; boundary=x"})
+    assert answer.status_code == 422
+
+
 async def test_the_same_picture_twice_is_one(owner):
     draft_id = await drafts(owner, title="x")
     first, second = (await sends(owner, drawn())).json(), (await sends(owner, drawn())).json()

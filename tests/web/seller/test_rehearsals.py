@@ -67,6 +67,10 @@ async def test_programs_begin_it_at_once(manager, drop, begun):
     answer = await manager.post(f"/seller/drops/{drop.id}/rehearse", json={"crowd": 50}, headers=JSON)
     assert (answer.status_code, answer.json()["rehearsal"]) == (202, NAME)
     assert begun[0].crowd == 50
+    for wrong in ([], {"usual": 1}, ["usual"], 7):
+        answer = await manager.post(f"/seller/drops/{drop.id}/rehearse", json={"crowd": 50, "faults": wrong or [[]]}, headers=JSON)
+        assert answer.status_code == 422
+    assert len(begun) == 1
 
 
 @pytest.mark.parametrize(

@@ -110,4 +110,5 @@ async def test_accounts_as_csv_hold_numbers_and_say_that_fees_are_unknown(shop, 
 async def test_the_report_of_another_shops_drop_is_not_there(shop, stranger, path):
     drop = await shop.opens()
     assert (await stranger.get(f"/seller/drops/{drop.id}/{path}", headers=JSON)).status_code == 404
-    assert (await stranger.get(f"/seller/drops/0/{path}", headers=JSON)).status_code == 404
+    for nobodys in (0, 2**31, 2**63, 10**30):
+        assert (await stranger.get(f"/seller/drops/{nobodys}/{path}", headers=JSON)).status_code == 404
