@@ -10,6 +10,7 @@ like a whole one.
 
 import csv
 import io
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -50,6 +51,8 @@ FORMULA_BEGINS = (
     "\uff0d",
     "\uff20",
 )  # the last four: their full-width forms
+# A spreadsheet of another country may part a line at another mark: what would then begin a cell is text as well.
+FORMULA_BEHIND_A_MARK = re.compile(rf"([,;|][ \u00a0\"]*)(?=[{re.escape(''.join(FORMULA_BEGINS))}])")
 BEGINNING = Spot(datetime(1, 1, 1, tzinfo=UTC), UUID(int=0))
 
 ORDER_COLUMNS = (
@@ -217,6 +220,7 @@ def safe(cell: str | int, dialect: Dialect = PLAIN) -> str | int:
         return cell.replace(".", dialect.decimal)
     if isinstance(cell, int):
         return cell
+    cell = FORMULA_BEHIND_A_MARK.sub(r"\1'", cell)
     return f"'{cell}" if cell.lstrip(" \u00a0").startswith(FORMULA_BEGINS) else cell
 
 

@@ -54,6 +54,15 @@ async def test_whatever_a_buyer_typed_opens_as_text(owner, paid):
     assert [line["name"] for line in lines[-2:]] == list(HOSTILE[-2:])
 
 
+@pytest.mark.parametrize("mark", [";", ",", "|", "; ", ';"', ",\u00a0"])
+@pytest.mark.parametrize("begin", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1+1"])
+def test_a_line_that_is_parted_at_another_mark_has_no_formula_either(mark, begin):
+    """A German Excel parts at semicolons whatever the file says, and then no quotes protect what stands behind one."""
+    for dialect in (exports.PLAIN, exports.Dialect("", ";", ",")):
+        assert exports.safe(f"Main St{mark}{begin}{mark}x", dialect) == f"Main St{mark}'{begin}{mark}x"
+    assert exports.safe("Main St 4, Top 12; c/o Doe-Roe", exports.PLAIN) == "Main St 4, Top 12; c/o Doe-Roe"
+
+
 async def test_a_drop_or_variant_named_as_a_formula_is_text_too(shop, owner):
     drop = await shop.opens(units=1)
     await shop.rows("UPDATE drops SET title = '=1+1'")
