@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from app.domain.drops import Drop
 from app.domain.scopes import Scope
 from app.errors import BadInput
 from app.languages import N_
 from app.ledger.audit import note_audit
-from app.ledger.drops import ID_MAX
+from app.ledger.drops import ID_MAX, drop_from
 from app.ledger.pool import Pool
 
 KEYS_MAX = 50  # in use, of a shop
 KEYS_SHOWN_MAX = 200
+DROPS_LISTED_MAX = 201
 USED_SECONDS = 60  # how exactly a key's last use is known
 REPEAT_SECONDS = 24 * 3600  # an answer is given again for so long
 AT_IT_SECONDS = 60  # whoever has carried a request out for longer is dead
@@ -108,14 +110,25 @@ class ApiPart(Pool):
         await self._count("api_key_used", row["id"], USED_SECONDS)
         return ApiKey(**dict(row) | {"scopes": frozenset(map(Scope, row["scopes"]))})
 
+    # lists
+
+    async def drops_from(self, shop_id: int, after: tuple[datetime, int] | None, limit: int) -> list[Drop]:
+        """-> this shop's drops, the latest openings first. `after`: opening and id of the last one that was seen."""
+        rows = await self._rows("drops_from", shop_id, *(after or (None, None)), min(limit, DROPS_LISTED_MAX))
+        return [drop_from(row) for row in rows]
+
     # requests that may be repeated
 
-    async def begin_repeatable(self, shop_id: int, key: str, digest: bytes, token: UUID) -> Repeated | None:
-        """Begin a request under its key, as `token` -> None: carry it out; else what the first one under this key left."""
+    async def begin_repeatable(self, shop_id: int, key: str, digest: bytes, token: UUID) -> UUID | Repeated:
+        """Begin a request under its key, as `token` -> the wish to carry out, or what the first request under this key left.
+
+        Whoever follows somebody who died at it is given the same wish.
+        """
         async with self._asking() as ask:
             while True:
-                if await ask.value("begin_repeatable", shop_id, key, digest, token, REPEAT_SECONDS, AT_IT_SECONDS):
-                    return None
+                wish = await ask.value("begin_repeatable", shop_id, key, digest, token, REPEAT_SECONDS, AT_IT_SECONDS)
+                if wish is not None:
+                    return wish
                 row = await ask.row("repeated", shop_id, key)
                 if row is not None:  # else it was forgotten this moment: begin again
                     return Repeated(**row)

@@ -23,6 +23,7 @@ CREATE TABLE api_repeats (
     key      text NOT NULL CHECK (length(key) BETWEEN 1 AND 64),
     digest   bytea NOT NULL CHECK (length(digest) = 32), -- of the request
     token    uuid NOT NULL,                              -- who is at it
+    wish     uuid NOT NULL,                              -- names what is done: whoever follows one who died wishes the same
     begun_at timestamptz NOT NULL DEFAULT now(),
     status   smallint,
     body     bytea,

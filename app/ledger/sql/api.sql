@@ -32,11 +32,13 @@ UPDATE api_keys SET used_at = now() WHERE id = $1 AND (used_at IS NULL OR used_a
 
 -- name: begin_repeatable
 -- The first request under a key begins: one whose predecessor is a day old ($5 seconds), or died at it $6 seconds ago, counts as the first.
-INSERT INTO api_repeats (shop_id, key, digest, token) VALUES ($1, $2, $3, $4)
-ON CONFLICT (shop_id, key) DO UPDATE SET digest = $3, token = $4, begun_at = now(), status = NULL, body = NULL
+INSERT INTO api_repeats (shop_id, key, digest, token, wish) VALUES ($1, $2, $3, $4, $4)
+ON CONFLICT (shop_id, key) DO UPDATE
+SET digest = $3, token = $4, begun_at = now(), status = NULL, body = NULL,
+    wish = CASE WHEN api_repeats.begun_at < now() - make_interval(secs => $5) THEN $4 ELSE api_repeats.wish END
 WHERE api_repeats.begun_at < now() - make_interval(secs => $5)
    OR (api_repeats.status IS NULL AND api_repeats.digest = $3 AND api_repeats.begun_at < now() - make_interval(secs => $6))
-RETURNING token;
+RETURNING wish;
 
 -- name: repeated
 -- What is known of the first request under a key.
@@ -49,6 +51,12 @@ UPDATE api_repeats SET status = $4, body = $5 WHERE shop_id = $1 AND key = $2 AN
 -- name: forget_repeatable
 -- Nothing came of it: the same key may be tried again.
 DELETE FROM api_repeats WHERE shop_id = $1 AND key = $2 AND token = $3 AND status IS NULL;
+
+-- name: drops_from
+-- The drops of a shop, the latest openings first, from a place in that order ($2, $3) on.
+SELECT * FROM published_drops
+WHERE shop_id = $1 AND ($2::timestamptz IS NULL OR (opens_at, id) < ($2, $3::integer))
+ORDER BY opens_at DESC, id DESC LIMIT $4;
 
 -- name: forget_old_answers
 -- What is older than a day ($1 seconds) is not repeated any more.
