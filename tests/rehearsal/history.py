@@ -125,8 +125,8 @@ def report_of(
     values = {
         "wish": Wish(seed=4711, slug=slug, crowd=6, units=UNITS, faults=tuple(one["name"] for one in history.faults)),
         "piece": piece, "history": history, "judgement": judge(history), "outcome": outcome(), "machine_busy": [],
-        "previous": previous, "machine": machine.described(web=2, shop_runs=False, load=0.1), "seconds": 42.0, "id": id, "deeds": [],
-        "pictures": [PICTURE], "traces": [],
+        "previous": previous, "machine": machine.described(web=2, shop_runs=False, load=0.1), "seconds": 42.0, "id": id,
+        "deeds": [], "pictures": [PICTURE], "traces": [],
     }  # fmt: skip
     return report.document(**(values | changes))
 
