@@ -51,6 +51,7 @@ async def show_overview(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -
         next_opening=next_opening(rows),
         over_phases=OVER,
         may_plan=seller.may(Right.PLAN),
+        may_sell=seller.may(Right.SELL),
         may_see_orders=seller.may(Right.ORDERS),
     )
 

@@ -2,7 +2,8 @@
 
 import re
 
-from app.clock import iso
+from app.clock import iso, to_ms
+from app.domain.drops import Door
 from app.errors import GateUnreachable
 
 
@@ -21,6 +22,11 @@ async def test_nobody_without_a_session_comes_in(shop):
     answer = await shop.browser(accept="text/html").get("/seller")
     assert (answer.status_code, answer.headers["location"]) == (303, "/seller/sign-in?next=/seller")
     assert (await shop.browser(accept="application/json").get("/seller")).status_code == 401
+
+
+async def test_times_are_written_by_the_rules_of_the_shops_own_pages(owner):
+    for tag, dates in (("en", "en-GB"), ("de", "de")):  # twenty-four hours, the day before the month
+        assert f'<body data-dates="{dates}">' in (await owner.get(f"/seller?lang={tag}")).text
 
 
 async def test_a_page_of_the_dashboard_is_kept_by_nobody(owner):
@@ -59,6 +65,17 @@ async def test_the_next_opening_is_said(shop, viewer):
     soon = await shop.opens(opens_in_seconds=3600)
     page = (await viewer.get("/seller")).text
     assert re.search(rf'Next opening: <time datetime="{re.escape(iso(soon.opens_at))}"', page)
+
+
+async def test_each_drop_leads_to_its_live_view_and_for_those_who_sell_to_its_rehearsal(shop, viewer, manager):
+    drop = await shop.opens(opens_in_seconds=3600)
+    home = f"/seller/drops/{drop.id}"
+    links = [f'<a href="{home}/live">Live view</a>', f'<a href="{home}/rehearse">Rehearse</a>']
+    assert [link in (await manager.get("/seller")).text for link in links] == [True, True]
+    assert [link in (await viewer.get("/seller")).text for link in links] == [True, False]
+    await shop.rows("UPDATE drops SET door = 'closed'")
+    await shop.gate.set_door(drop.id, Door.CLOSED, to_ms(drop.opens_at), None)
+    assert [link in (await manager.get("/seller")).text for link in links] == [True, False]
 
 
 async def test_only_those_who_plan_are_offered_to(viewer, manager):
