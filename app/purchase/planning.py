@@ -1,4 +1,4 @@
-"""From a plan to a drop at the gate, and what may still change about it: publish, edit words, postpone, change units, end.
+"""From a plan to a drop at the gate, and what may still change about it: publish, words, opening, units, the door.
 
 Guarantees: ledger first, gate second, as for every verb of the seller (drops.py); everything asks for the seller's own shop; what
 is refused says why. A stale version changes nothing: `Stale` says that somebody was faster, and the caller shows both.
@@ -15,9 +15,13 @@ from app import clock
 from app.domain.drops import Door, Drop
 from app.domain.plan import PICTURE_GONE, SOLD_MEANWHILE, Plan, checked, checked_words, refuse_postponing
 from app.errors import BadInput, DoormanError, NotFound
+from app.languages import N_
 from app.ledger import Ledger, NewDrop
 from app.ledger.plan import Words
 from app.purchase.drops import Office, add_units, arm, change_door, tell_gate_of_door
+
+HAS_ENDED = N_("This drop has ended; it cannot be opened again from here.")
+MOVED = {Door.PAUSED: "paused", Door.OPEN: "resumed", Door.CLOSED: "ended", Door.CANCELLED: "drop cancelled"}  # in the audit log
 
 log = structlog.get_logger("planning")
 
@@ -116,13 +120,18 @@ async def change_units(office: Office, shop_id: int, drop_id: int, variant_id: i
     return after
 
 
-async def end(office: Office, shop_id: int, drop_id: int, door: Door, actor: str) -> Drop:
-    """Close the door for good (CLOSED), or cancel: every hold ends and all money goes back (CANCELLED) -> the drop."""
+async def move_door(office: Office, shop_id: int, drop_id: int, door: Door, actor: str) -> Drop:
+    """Pause, resume (OPEN), end for good (CLOSED), or cancel: every hold ends and all money goes back (CANCELLED) -> the drop.
+
+    A door that stands so already is no change and no audit. BadInput: the drop has ended.
+    """
     before = await own_drop(office.ledger, shop_id, drop_id)
+    if before.door is door:
+        return before
+    if before.door is Door.CANCELLED or (before.door is Door.CLOSED and door is not Door.CANCELLED):
+        raise BadInput(HAS_ENDED, field="door")
     after = await change_door(office, before.slug, door)
-    if before.door is not after.door:
-        action = "drop cancelled" if door is Door.CANCELLED else "drop closed"
-        await office.ledger.audit(shop_id, actor, action, before.title, {"door": before.door}, {"door": after.door})
+    await office.ledger.audit(shop_id, actor, MOVED[door], before.slug, {"door": before.door}, {"door": after.door})
     return after
 
 

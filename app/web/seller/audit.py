@@ -41,7 +41,6 @@ ACTIONS = (
     N_("drop published"),
     N_("drop edited"),
     N_("drop postponed"),
-    N_("drop closed"),
     N_("drop cancelled"),
     N_("units added"),
     N_("units taken away"),
@@ -61,6 +60,14 @@ ACTIONS = (
     N_("address corrected"),
     N_("orders exported"),
     N_("money exported"),
+    # programs
+    N_("API key made"),
+    N_("API key revoked"),
+    N_("webhook added"),
+    N_("webhook changed"),
+    N_("webhook secret replaced"),
+    N_("webhook removed"),
+    N_("webhook event sent again"),
 )
 
 

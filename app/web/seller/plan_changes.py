@@ -23,7 +23,7 @@ from app.domain.schedule import typed_in
 from app.errors import BadInput
 from app.languages import N_, _, count, ngettext, when
 from app.ledger import Cancelling, Seller
-from app.purchase.planning import Stale, change_units, end, own_drop, postpone
+from app.purchase.planning import Stale, change_units, move_door, own_drop, postpone
 from app.purchase.refunding import progress
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect
@@ -116,7 +116,7 @@ async def cancel(drop_id: FromPath[int], call: ThisCall, doors: TheseDoors, sell
             ],
             back=f"/seller/drops/{drop_id}/change",
         )  # fmt: skip
-    await end(doors.office, seller.shop_id, drop_id, Door.CANCELLED, seller.actor)
+    await move_door(doors.office, seller.shop_id, drop_id, Door.CANCELLED, seller.actor)
     if call.wants_json:
         return document({"drop": drop_id, "door": Door.CANCELLED.value})
     return redirect(call, f"/seller/drops/{drop_id}/cancelling")

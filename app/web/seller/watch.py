@@ -26,7 +26,8 @@ from app.errors import BadInput, NotFound
 from app.languages import N_, _, ngettext
 from app.ledger import Seller
 from app.live import RoomFull
-from app.purchase.drops import add_units, change_door
+from app.purchase.drops import add_units
+from app.purchase.planning import HAS_ENDED, move_door
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect
 from app.web.seller.access import ThisSeller
@@ -99,7 +100,6 @@ class Action(NamedTuple):
     """Something the seller can do to the door."""
 
     door: Door
-    name: str  # in the audit log
     button: str
     question: str
     consequences: tuple[str, ...]
@@ -109,7 +109,6 @@ class Action(NamedTuple):
 ACTIONS = {
     "pause": Action(
         Door.PAUSED,
-        "paused",
         N_("Pause"),
         N_("Pause the drop?"),
         (N_("Nobody gets a piece until you resume."), N_("What is in a checkout stays there and can be paid.")),
@@ -117,7 +116,6 @@ ACTIONS = {
     ),
     "resume": Action(
         Door.OPEN,
-        "resumed",
         N_("Resume"),
         N_("Resume the drop?"),
         (N_("Buying goes on at once, for everybody who is in front of the page."),),
@@ -125,7 +123,6 @@ ACTIONS = {
     ),
     "end": Action(
         Door.CLOSED,
-        "ended",
         N_("End now"),
         N_("End the drop for good?"),
         (
@@ -159,7 +156,7 @@ async def act(drop_id: int, verb: str, call: Call, doors: Doors, seller: Seller)
     drop = await own_drop(doors, seller.shop_id, drop_id)
     action = ACTIONS[verb]
     if drop.door in (Door.CLOSED, Door.CANCELLED) and drop.door is not action.door:
-        raise BadInput(_("This drop has ended; it cannot be opened again from here."))
+        raise BadInput(HAS_ENDED)
     if not is_sure(call):
         return ask_first(
             call,
@@ -170,10 +167,7 @@ async def act(drop_id: int, verb: str, call: Call, doors: Doors, seller: Seller)
             verb=_(action.button),
             back=page_of(drop),
         )
-    if drop.door is not action.door:
-        changed = await change_door(doors.office, drop.slug, action.door)
-        before, after = {"door": drop.door.value}, {"door": changed.door.value}
-        await doors.office.ledger.audit(seller.shop_id, seller.actor, action.name, drop.slug, before, after)
+    await move_door(doors.office, seller.shop_id, drop.id, action.door, seller.actor)
     return await done(call, doors, seller, drop, verb)
 
 
