@@ -18,6 +18,8 @@ PER_PERSON_MAX = 1000
 HOLD_SECONDS_MAX = 86_400  # of offers too
 ATTEMPTS_MAX = 10
 PICTURES_MAX = 12
+FEES_MAX = 300  # countries with a shipping fee of their own
+EVERYWHERE_ELSE = "*"  # stands for a country in a table of shipping fees
 ALT_CHARACTERS_MAX = 300
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 
@@ -102,6 +104,15 @@ class Drop:
     pictures: tuple[DropPicture, ...] = ()  # in the order they are shown; the first one is `picture`
     updated_at: datetime | None = None
     updated_by: str | None = None  # who changed it last; None: nobody since it was published
+    tax_basis_points: int = 0  # included in the price; 1900: 19 %; 0: nothing is said about tax
+    shipping_fees: Mapping[str, int] | None = None  # country, or EVERYWHERE_ELSE -> minor units; None: sent free of charge
+    law: tuple[str, ...] = ()  # which pages its shop has: imprint, terms, privacy, refunds
+
+    def shipping_to(self, country: str) -> int | None:
+        """-> what sending an order there costs, in minor units; None: it is not sent there."""
+        if self.shipping_countries is not None and country not in self.shipping_countries:
+            return None
+        return fee_in(self.shipping_fees, country)
 
     @property
     def waiting(self) -> int:
@@ -114,6 +125,11 @@ class Drop:
 
     def variant_named(self, name: str) -> Variant | None:
         return next((variant for variant in self.variants if variant.name == name), None)
+
+
+def fee_in(fees: Mapping[str, int] | None, country: str) -> int | None:
+    """-> the fee of a country in a table of fees; None: nothing is sent there. Without a table it is free."""
+    return 0 if fees is None else fees.get(country, fees.get(EVERYWHERE_ELSE))
 
 
 def phase_of(

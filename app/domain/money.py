@@ -10,6 +10,7 @@ from app.errors import BadInput
 
 AMOUNT_CHARACTERS_MAX = 30
 AMOUNT_MINOR_MAX = 99_999_999  # Stripe's own bound for most currencies: eight digits
+BASIS_POINTS = 10_000  # of the whole: 1900 are 19 %
 
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")  # no exponent: Decimal would take 1e999999 and overflow later
 _BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[    '’](?=[0-9]{3}(?![0-9]))")
@@ -84,3 +85,29 @@ def as_decimal(amount_minor: int, currency: str) -> Decimal:
 def format_money(amount_minor: int, currency: str, locale: str = "en") -> str:
     """4900, 'EUR', 'en' -> '€49.00'; 1250, 'KWD', 'en' -> 'KWD 1.250' (a code that stands for its sign keeps its distance)."""
     return _CODE_BY_DIGIT.sub("\u00a0", format_currency(as_decimal(amount_minor, currency), currency, locale=locale))
+
+
+def included_tax(gross_minor: int, basis_points: int) -> int:
+    """-> the tax within an amount that includes it: 4900, 1900 -> 782, half a minor unit up. -4900 -> -782."""
+    whole = BASIS_POINTS + basis_points
+    tax = (2 * abs(gross_minor) * basis_points + whole) // (2 * whole)
+    return tax if gross_minor >= 0 else -tax
+
+
+def correction_tax(gross_minor: int, returned_minor: int, returning_minor: int, basis_points: int) -> int:
+    """-> the tax that goes back with `returning_minor`, after `returned_minor` of `gross_minor` did: whatever the parts, together
+    they return exactly the tax of the whole."""
+    left = gross_minor - returned_minor
+    return included_tax(left, basis_points) - included_tax(left - returning_minor, basis_points)
+
+
+def basis_points_of(percent: Decimal) -> int | None:
+    """Decimal('19') -> 1900; None: more than two decimals, or no share of a whole."""
+    points = percent * 100
+    return int(points) if points == points.to_integral_value() and 0 <= points <= BASIS_POINTS else None
+
+
+def percent_of(basis_points: int) -> Decimal:
+    """1900 -> Decimal('19'); 725 -> Decimal('7.25')."""
+    percent = Decimal(basis_points).scaleb(-2)
+    return percent.to_integral_value() if percent == percent.to_integral_value() else percent.normalize()

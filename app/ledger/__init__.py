@@ -10,10 +10,12 @@ from app.ledger.drops import Adjustment, NewDrop
 from app.ledger.events import Event, History
 from app.ledger.hooks import Delivery, Hook, Parcelled, Told
 from app.ledger.image import Counts, LedgerImage, LiveOrder, RecordedKey
+from app.ledger.invoices import NumberedPaper
 from app.ledger.ledger import Ledger
 from app.ledger.messages import Message, StoredMessage
 from app.ledger.money import DueCharge, NotPayable, Submitted
 from app.ledger.orders import OrderRow
+from app.ledger.papers import ShopPage, ShopPapers
 from app.ledger.parcels import ClaimedParcel, DueParcel, ParcelRow
 from app.ledger.people import Picture, Shopper
 from app.ledger.places import Joined, NextInLine, Place, Wish
@@ -80,6 +82,7 @@ __all__ = [
     "NewDrop",
     "NextInLine",
     "NotPayable",
+    "NumberedPaper",
     "OrderLine",
     "OrderPage",
     "OrderRow",
@@ -99,6 +102,8 @@ __all__ = [
     "Seller",
     "SellerSession",
     "ShopDrop",
+    "ShopPage",
+    "ShopPapers",
     "Shopper",
     "Spot",
     "Staff",

@@ -1,6 +1,7 @@
 """Shops and drops: what is on sale, when, and how many units the seller released."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,9 +10,12 @@ from uuid import UUID
 import asyncpg
 
 from app.domain import emails, money
+from app.domain.addresses import COUNTRIES
 from app.domain.drops import (
     ATTEMPTS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
+    EVERYWHERE_ELSE,
+    FEES_MAX,
     HOLD_SECONDS_MAX,
     PER_PERSON_MAX,
     SLUG,
@@ -58,6 +62,8 @@ class NewDrop:
     pictures: tuple[DropPicture, ...] = ()  # in the order to show them; the first one is `picture`
     time_zone: str = "UTC"  # in which its seller planned it
     shipping_countries: tuple[str, ...] | None = None  # None: everywhere
+    tax_basis_points: int = 0  # included in the price; 1900: 19 %
+    shipping_fees: Mapping[str, int] | None = None  # country or EVERYWHERE_ELSE -> minor units; None: free of charge
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +187,7 @@ async def publish(ask: Asker, new: NewDrop) -> Drop:
         "add_drop", new.shop_id, new.slug, new.title, new.description, new.price_minor, new.currency, new.opens_at,
         new.closes_at, new.per_person, new.hold_seconds, new.payment_attempts, new.clock_offset_ms,
         pictures[0].hash if pictures else None, new.offer_seconds, Waitlist(new.waitlist).value, new.ships, new.time_zone,
-        new.shipping_countries,
+        new.shipping_countries, new.tax_basis_points, json.dumps(dict(new.shipping_fees)) if new.shipping_fees else None,
     )  # fmt: skip
     if drop_id is None:
         raise BadInput(f"there is already a drop named {new.slug}", field="slug")
@@ -246,7 +252,14 @@ def drop_from(row) -> Drop | None:
         pictures=tuple(map(DropPicture, row["picture_hashes"] or (), row["picture_alts"] or ())),
         updated_at=row["updated_at"],
         updated_by=row["updated_by"],
+        tax_basis_points=row["tax_basis_points"],
+        shipping_fees=fees_from(row["shipping_fees"]),
+        law=tuple(row["law"]),
     )
+
+
+def fees_from(stored: str | None) -> dict[str, int] | None:
+    return None if stored is None else json.loads(stored)
 
 
 def check_new_drop(new: NewDrop) -> None:
@@ -263,7 +276,13 @@ def check_new_drop(new: NewDrop) -> None:
     if new.waitlist not in set(Waitlist):
         raise BadInput(f"the waitlist is one of {', '.join(Waitlist)}", field="waitlist")
     _within(new.payment_attempts, "attempts", 1, ATTEMPTS_MAX)
-    if new.price_minor * new.per_person > money.AMOUNT_MINOR_MAX:
+    _within(new.tax_basis_points, "tax", 0, money.BASIS_POINTS)
+    fees = new.shipping_fees or {}
+    if fees and (not new.ships or not {*COUNTRIES, EVERYWHERE_ELSE}.issuperset(fees) or len(fees) > FEES_MAX):
+        raise BadInput("shipping fees name countries, or everywhere else, of a drop that is sent", field="fees")
+    for fee in fees.values():
+        _within(fee, "fees", 0, money.AMOUNT_MINOR_MAX)
+    if new.price_minor * new.per_person + max(fees.values(), default=0) > money.AMOUNT_MINOR_MAX:
         raise BadInput("one person could owe more than the largest amount; lower the price or the limit", field="per_person")
     if new.closes_at is not None and new.closes_at <= new.opens_at:
         raise BadInput("a drop closes after it opens", field="closes_at")

@@ -1,9 +1,9 @@
 """The ledger: the truth about every unit, order and payment. This package is the only place with SQL.
 
 Guarantees: a change of state is one conditional UPDATE whose row count is read, in a transaction that also writes what happened
-into `events`. Whoever acts on an order locks its row first, then a stock row, never the other way round; a batch of the recorder
-locks the drop's stock rows and then waits for nothing else. So nothing deadlocks, and what a transaction read under its lock still
-holds when it commits. No transaction spans a call to the outside.
+into `events`. Whoever acts on an order locks its row first, then a stock row, then the shop's counter of invoices, never the other
+way round; a batch of the recorder locks the drop's stock rows and then waits for nothing else. So nothing deadlocks, and what a
+transaction read under its lock still holds when it commits. No transaction spans a call to the outside.
 
 Postgres gone: every method raises LedgerUnreachable.
 """
@@ -18,11 +18,13 @@ from app.ledger.drops import DropsPart
 from app.ledger.events import EventsPart
 from app.ledger.hooks import HooksPart
 from app.ledger.image import ImagePart
+from app.ledger.invoices import InvoicesPart
 from app.ledger.judging import JudgingPart
 from app.ledger.messages import MessagesPart
 from app.ledger.money import MoneyPart
 from app.ledger.notices import NoticesPart
 from app.ledger.orders import OrdersPart
+from app.ledger.papers import PapersPart
 from app.ledger.parcels import ParcelsPart
 from app.ledger.people import PeoplePart
 from app.ledger.places import PlacesPart
@@ -49,6 +51,8 @@ class Ledger(
     ReturnsPart,
     MoneyPart,
     RefundsPart,
+    InvoicesPart,
+    PapersPart,
     ParcelsPart,
     NoticesPart,
     AttentionPart,

@@ -13,6 +13,7 @@ from app.domain.orders import FINAL, AttemptState, OrderState, Refusal
 from app.errors import BadInput, BrokenInvariant, NotFound
 from app.ledger.claims import Claimed, claimed_order
 from app.ledger.events import CHARGER, PROVIDER, SELLER, SHOPPER, SWEEPER, note
+from app.ledger.invoices import number_invoice
 from app.ledger.messages import tell
 from app.ledger.pool import Asker, Pool
 from app.ledger.refunds import LATE_MONEY, add_refund
@@ -24,7 +25,7 @@ ASK_AGAIN_SECONDS = 15.0  # the first pause after that; doubles
 ASK_AGAIN_SECONDS_MAX = 300.0
 REASON_CHARACTERS_MAX = 200
 
-Why = Literal["in_progress", "overdue", "used_up", "state"]
+Why = Literal["in_progress", "overdue", "used_up", "state", "address"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class NotPayable:
     """Nothing was submitted."""
 
     state: OrderState
-    why: Why  # in_progress: an attempt is unfinished · overdue · used_up: no attempt left · state: not a hold
+    why: Why  # in_progress: an attempt is unfinished · overdue · used_up: no attempt left · state: not a hold ·
+    # address: what it costs depends on where it goes, and nobody said so
 
 
 class DueCharge(NamedTuple):
@@ -132,6 +134,7 @@ class MoneyPart(Pool):
             await ask.count("place_taken", order_id)
             await note(ask, order_id, order["drop_id"], "paid", by, amount_minor=amount_minor)
             await tell(ask, [order_id], "confirmation")
+            await number_invoice(ask, order_id)
             return "paid"
 
     async def settle_declined(
@@ -273,7 +276,9 @@ async def _why_not(ask: Asker, order) -> Why:
         return "state"
     if await ask.row("unfinished_attempt", order["id"]):
         return "in_progress"
-    return "used_up" if order["attempts"] >= order["attempts_max"] else "overdue"
+    if order["attempts"] >= order["attempts_max"]:
+        return "used_up"
+    return "address" if await ask.value("address_missing", order["id"]) else "overdue"
 
 
 async def _late(ask: Asker, order, intent_id: str, amount_minor: int, currency: str, by: str):

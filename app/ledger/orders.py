@@ -1,6 +1,6 @@
 """Reading orders: what an order's page, a shopper's list and a worker's look-up show."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -8,6 +8,7 @@ from uuid import UUID
 from app.domain.addresses import Address
 from app.domain.orders import AttemptState, MoneyState, OrderState
 from app.ledger.accounts import address_of
+from app.ledger.drops import fees_from
 from app.ledger.events import Event, event_from
 from app.ledger.pool import Pool
 
@@ -52,6 +53,11 @@ class OrderRow:
     address: Address | None  # where it goes, as it was when given
     shop_name: str
     contact: str | None  # whom to ask about it: the shop's mail address
+    shipping_minor: int  # of the amount, for sending
+    tax_basis_points: int  # tax included in the amount: 1900 is 19 %
+    shipping_fees: Mapping[str, int] | None  # of the drop: country or EVERYWHERE_ELSE -> minor units; None: free
+    shop_id: int
+    law: Sequence[str]  # which pages the shop has: imprint, terms, privacy, refunds
     shipping_countries: Sequence[str] | None = None  # where the drop is sent to, as ISO 3166-1 codes; None: everywhere
     wristband: int | None = None  # of a paid order, asked by its owner: units of the drop paid for up to and with it
     wristbands: int | None = None  # ... of so many units
@@ -84,5 +90,6 @@ def order_from(row) -> OrderRow | None:
         "payment": MoneyState(row["payment"]),
         "attempt_state": row["attempt_state"] and AttemptState(row["attempt_state"]),
         "address": address_of(row["address"]),
+        "shipping_fees": fees_from(row["shipping_fees"]),
     }
     return OrderRow(**(dict(row) | words))

@@ -11,6 +11,7 @@ from uuid import UUID
 from app.domain.orders import MoneyState, Refusal
 from app.errors import BadInput
 from app.ledger.events import CHARGER, PROVIDER, SELLER, note
+from app.ledger.invoices import number_correction
 from app.ledger.parcels import hold_parcel_back
 from app.ledger.pool import Asker, Pool
 from app.ledger.returns import return_units
@@ -123,6 +124,8 @@ class RefundsPart(Pool):
                 await _end_paid_order(ask, order_id, done["restock"])
             about = f"{order_id}:{purpose}"
             await ask.count("tell_of_money_back", order_id, about, _why_back(order, purpose), done["amount_minor"])
+            if money is not None:  # it was the order's own capture, not a foreign one
+                await number_correction(ask, order_id, purpose, done["amount_minor"])
             return True
 
 

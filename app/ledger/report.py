@@ -64,6 +64,9 @@ class Account:
     gross_minor: int  # captured, all of it
     refunded_minor: int  # of that, confirmed by the provider
     refunding_minor: int  # asked for, not confirmed yet
+    shipping_minor: int  # of the gross amount, for sending
+    tax_basis_points: int  # 1900: 19 %; 0: nothing is said about tax
+    tax_minor: int  # included in the net amount, as invoices and their corrections say it
 
     @property
     def net_minor(self) -> int:

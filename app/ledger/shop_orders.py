@@ -15,6 +15,7 @@ from uuid import UUID
 
 from app.domain.addresses import Address, as_stored
 from app.domain.emails import EMAIL_CHARACTERS_MAX
+from app.domain.invoices import number_of
 from app.errors import NotFound
 from app.ledger.accounts import address_of
 from app.ledger.attention import Attention
@@ -87,6 +88,9 @@ class OrderLine:
     drop_title: str
     variant: str
     email: str
+    shipping_minor: int  # of the amount
+    tax_basis_points: int  # included in it
+    invoice: str  # its number; "": none, for it was never paid
 
     @property
     def spot(self) -> Spot:
@@ -126,6 +130,9 @@ class MoneyLine:
     drop_slug: str
     drop_title: str
     variant: str
+    shipping_minor: int  # of a payment's amount
+    tax_minor: int  # included in the amount, with its sign
+    invoice: str  # the number of the invoice, or of the correction; "": it has none
 
     @property
     def spot(self) -> MoneySpot:
@@ -257,7 +264,7 @@ class ShopOrdersPart(Pool):
             await ask.value("plan_for_these_values")
             place = after or MoneySpot(None, None, None)
             rows = await ask.rows("shop_money", shop_id, drop_id, since, until, *place, min(limit, PAGE_ORDERS_MAX))
-            return [MoneyLine(**row) for row in rows]
+            return [MoneyLine(**_numbered(row)) for row in rows]
 
     async def shop_drops(self, shop_id: int, limit: int) -> list[ShopDrop]:
         """-> the last to open first."""
@@ -399,7 +406,16 @@ def list_values(shop_id: int, wanted: OrderFilter, found: list[UUID] | None, spo
 
 
 def _lines(rows) -> list[OrderLine]:
-    return [OrderLine(**dict(row) | {"address": address_of(row["address"]), "payment": row["payment"] or "none"}) for row in rows]
+    return [
+        OrderLine(**_numbered(row) | {"address": address_of(row["address"]), "payment": row["payment"] or "none"}) for row in rows
+    ]
+
+
+def _numbered(row) -> dict:
+    """-> the row with its invoice's number in one piece."""
+    values = dict(row)
+    year, n = values.pop("invoice_year"), values.pop("invoice_n")
+    return values | {"invoice": "" if n is None else number_of(year, n)}
 
 
 def _attention(row) -> Attention:

@@ -1,15 +1,21 @@
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.domain.money import (
     AMOUNT_MINOR_MAX,
     as_decimal,
+    basis_points_of,
+    correction_tax,
     current_currencies,
     exponent,
     format_money,
+    included_tax,
     minor_of,
     parse_minor,
+    percent_of,
     read_amount,
 )
 from app.errors import BadInput
@@ -137,3 +143,48 @@ def test_an_amount_has_no_more_decimals_than_its_currency(amount, currency, mino
 
 def test_currencies_that_are_tender_today_are_offered():
     assert {"EUR", "JPY", "KWD", "SEK"} <= current_currencies() and not {"DEM", "ITL", "XAU"} & current_currencies()
+
+
+GROSS = st.integers(0, AMOUNT_MINOR_MAX)
+RATES = st.integers(0, 10_000)
+CURRENCIES = st.sampled_from(["JPY", "EUR", "KWD"])
+
+
+@pytest.mark.parametrize(
+    ("gross", "points", "tax"),
+    [(4900, 1900, 782), (119, 1900, 19), (110, 1000, 10), (1100, 1000, 100), (10_000, 0, 0), (1, 10_000, 1), (3, 10_000, 2)],
+)
+def test_tax_that_an_amount_includes_is_rounded_half_up(gross, points, tax):
+    assert included_tax(gross, points) == tax and included_tax(-gross, points) == -tax
+
+
+@given(GROSS, RATES, CURRENCIES)
+def test_tax_is_what_exact_decimals_say_whatever_the_currency(gross, points, currency):
+    decimals = exponent(currency)
+    exact = as_decimal(gross, currency) * points / (10_000 + points)
+    rounded = exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+    assert as_decimal(included_tax(gross, points), currency) == rounded
+    assert 0 <= included_tax(gross, points) <= gross
+
+
+@given(RATES, st.lists(st.integers(1, 5_000_000), min_size=1, max_size=12))
+def test_the_taxes_of_all_parts_that_go_back_are_the_tax_of_the_whole(points, parts):
+    gross, returned, taxes = sum(parts), 0, []
+    for part in parts:
+        taxes.append(correction_tax(gross, returned, part, points))
+        returned += part
+    assert sum(taxes) == included_tax(gross, points) and min(taxes) >= 0
+
+
+@given(RATES)
+def test_a_rate_survives_the_way_through_percent(points):
+    assert basis_points_of(percent_of(points)) == points
+
+
+@pytest.mark.parametrize("percent", ["19.001", "-1", "100.01"])
+def test_what_is_no_rate_is_none(percent):
+    assert basis_points_of(Decimal(percent)) is None
+
+
+def test_a_rate_is_written_as_short_as_it_can_be():
+    assert [str(percent_of(points)) for points in (1900, 725, 550, 0, 10_000)] == ["19", "7.25", "5.5", "0", "100"]

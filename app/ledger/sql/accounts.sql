@@ -20,14 +20,19 @@ DELETE FROM addresses WHERE shopper_id = $1
 DELETE FROM addresses WHERE shopper_id = $1 AND id = $2;
 
 -- name: send_to
--- Where an order of this shopper goes: until it is paid, and then for as long as the warehouse knows nothing of it.
-UPDATE orders SET address = $3
-WHERE id = $1 AND shopper_id = $2
+-- Where an order of this shopper goes: until it is paid, and then for as long as the warehouse knows nothing of it. What sending costs is
+-- part of the amount, and follows the country until the first attempt to pay; from then on only a country of the same fee will do.
+UPDATE orders SET address = $3, shipping_minor = shipping_fee(shipping_fees, $3::jsonb ->> 'country'),
+                  amount_minor = amount_minor - shipping_minor + shipping_fee(shipping_fees, $3::jsonb ->> 'country')
+FROM drops
+WHERE orders.id = $1 AND orders.shopper_id = $2 AND drops.id = orders.drop_id AND drops.ships
   AND (state = 'PENDING_PAYMENT'
-       OR state = 'PAID' AND EXISTS (SELECT FROM parcels WHERE order_id = $1 AND state = 'waiting' AND creates = 0 AND claim IS NULL))
-  AND EXISTS (SELECT FROM drops WHERE drops.id = orders.drop_id AND ships
-              AND (shipping_countries IS NULL OR $3::jsonb ->> 'country' = ANY(shipping_countries)))
-RETURNING drop_id;
+       OR state = 'PAID' AND EXISTS (SELECT FROM parcels WHERE order_id = $1 AND parcels.state = 'waiting' AND creates = 0 AND claim IS NULL))
+  AND (shipping_countries IS NULL OR $3::jsonb ->> 'country' = ANY(shipping_countries))
+  AND CASE WHEN state = 'PENDING_PAYMENT' AND attempts = 0 AND NOT EXISTS (SELECT FROM payments WHERE payments.order_id = $1)
+           THEN shipping_fee(shipping_fees, $3::jsonb ->> 'country') IS NOT NULL
+           ELSE shipping_fee(shipping_fees, $3::jsonb ->> 'country') = shipping_minor END
+RETURNING orders.drop_id;
 
 -- name: lock_shopper
 -- The shopper whose account is to go; nothing of theirs changes hands meanwhile.

@@ -19,8 +19,9 @@ SELECT id FROM shops ORDER BY id LIMIT 1;
 -- name: add_drop
 -- A new drop. A slug that is taken inserts nothing.
 INSERT INTO drops (shop_id, slug, title, description, price_minor, currency, opens_at, closes_at, per_person, hold_seconds,
-                   payment_attempts, clock_offset_ms, picture, offer_seconds, waitlist, ships, time_zone, shipping_countries)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+                   payment_attempts, clock_offset_ms, picture, offer_seconds, waitlist, ships, time_zone, shipping_countries, tax_basis_points,
+                   shipping_fees)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 ON CONFLICT (slug) DO NOTHING
 RETURNING id;
 

@@ -1,13 +1,17 @@
 -- Payment attempts and claims (PROTOCOL section 4). Every statement that changes an order runs under its lock.
 
 -- name: submit_attempt
--- Count one more attempt of a hold that is in time, has attempts left and none unfinished.
+-- Count one more attempt of a hold that is in time, has attempts left and none unfinished, and whose shipping fee is known.
 UPDATE orders SET attempts = attempts + 1
 FROM drops
 WHERE orders.id = $1 AND drops.id = orders.drop_id AND state = 'PENDING_PAYMENT' AND deadline >= now()
-  AND attempts < payment_attempts
+  AND attempts < payment_attempts AND (shipping_fees IS NULL OR address IS NOT NULL)
   AND NOT EXISTS (SELECT FROM attempts WHERE order_id = $1 AND attempts.state IN ('open', 'action'))
 RETURNING attempts;
+
+-- name: address_missing
+-- Whether this order's amount depends on an address that nobody gave.
+SELECT shipping_fees IS NOT NULL AND address IS NULL FROM orders JOIN drops ON drops.id = orders.drop_id WHERE orders.id = $1;
 
 -- name: add_attempt
 -- The attempt itself.

@@ -47,15 +47,20 @@ FROM refunds JOIN orders ON orders.id = refunds.order_id WHERE orders.drop_id = 
 -- name: accounts
 -- What each drop of a shop brought in, the latest opening first; only drop $2 where it is given.
 SELECT drops.id AS drop_id, drops.slug, drops.title, drops.currency, drops.opens_at,
-       money.orders, money.units, money.gross_minor, money.refunded_minor, money.refunding_minor
+       money.orders, money.units, money.gross_minor, money.refunded_minor, money.refunding_minor, money.shipping_minor,
+       drops.tax_basis_points, papers.tax_minor
 FROM drops CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE captured_minor > 0)::integer AS orders,
            coalesce(sum(orders.quantity) FILTER (WHERE captured_minor > 0), 0)::integer AS units,
            coalesce(sum(captured_minor), 0)::bigint AS gross_minor,
            coalesce(sum(payments.refunded_minor), 0)::bigint AS refunded_minor,
            coalesce(sum((SELECT sum(amount_minor) FROM refunds WHERE refunds.order_id = orders.id AND refunds.state = 'wanted'
-                         AND refunds.intent_id = payments.intent_id)), 0)::bigint AS refunding_minor
+                         AND refunds.intent_id = payments.intent_id)), 0)::bigint AS refunding_minor,
+           coalesce(sum(orders.shipping_minor) FILTER (WHERE captured_minor > 0), 0)::bigint AS shipping_minor
     FROM orders JOIN payments ON payments.order_id = orders.id WHERE orders.drop_id = drops.id
-) AS money
+) AS money CROSS JOIN LATERAL (
+    SELECT coalesce(sum(invoices.tax_minor), 0)::bigint AS tax_minor
+    FROM orders JOIN invoices ON invoices.order_id = orders.id WHERE orders.drop_id = drops.id AND orders.paid_at IS NOT NULL
+) AS papers
 WHERE drops.shop_id = $1 AND ($2::integer IS NULL OR drops.id = $2)
 ORDER BY drops.opens_at DESC, drops.id DESC LIMIT $3;

@@ -33,7 +33,8 @@ LIMIT $11;
 
 -- name: shop_orders_older
 -- Orders of a shop that match what is asked for, the newest first, from a place in the list ($10, $11) on. $3: only these.
-SELECT found.*, drops.slug AS drop_slug, drops.title AS drop_title, variants.name AS variant, shoppers.email_written AS email
+SELECT found.*, drops.slug AS drop_slug, drops.title AS drop_title, variants.name AS variant, shoppers.email_written AS email,
+       orders.shipping_minor, drops.tax_basis_points, invoices.year AS invoice_year, invoices.n AS invoice_n
 FROM drops
 CROSS JOIN LATERAL (
     SELECT * FROM order_lines
@@ -47,12 +48,15 @@ CROSS JOIN LATERAL (
 ) AS found
 JOIN variants ON variants.id = found.variant_id
 JOIN shoppers ON shoppers.id = found.shopper_id
+JOIN orders ON orders.id = found.order_id
+LEFT JOIN invoices ON invoices.order_id = found.order_id AND invoices.purpose = ''
 WHERE drops.shop_id = $1 AND ($2::integer IS NULL OR drops.id = $2)
 ORDER BY found.reserved_at DESC, found.order_id DESC LIMIT $12;
 
 -- name: shop_orders_newer
 -- The same from a place in the list on towards newer ones, the oldest first.
-SELECT found.*, drops.slug AS drop_slug, drops.title AS drop_title, variants.name AS variant, shoppers.email_written AS email
+SELECT found.*, drops.slug AS drop_slug, drops.title AS drop_title, variants.name AS variant, shoppers.email_written AS email,
+       orders.shipping_minor, drops.tax_basis_points, invoices.year AS invoice_year, invoices.n AS invoice_n
 FROM drops
 CROSS JOIN LATERAL (
     SELECT * FROM order_lines
@@ -66,6 +70,8 @@ CROSS JOIN LATERAL (
 ) AS found
 JOIN variants ON variants.id = found.variant_id
 JOIN shoppers ON shoppers.id = found.shopper_id
+JOIN orders ON orders.id = found.order_id
+LEFT JOIN invoices ON invoices.order_id = found.order_id AND invoices.purpose = ''
 WHERE drops.shop_id = $1 AND ($2::integer IS NULL OR drops.id = $2)
 ORDER BY found.reserved_at, found.order_id LIMIT $12;
 
@@ -73,7 +79,9 @@ ORDER BY found.reserved_at, found.order_id LIMIT $12;
 -- Money that came in and went back in a shop (or, with $2, in one drop) from $3 until $4, the oldest first, from a place on ($5, $6, $7).
 -- A capture that no order wanted came in when its refund was wanted. Refunds are walked through in the order of their time, each asked
 -- whose it is (OFFSET 0 keeps it so): drops are few and never analysed, and a plan that starts there reads every order.
-SELECT moved.*, orders.currency, orders.quantity, drops.slug AS drop_slug, drops.title AS drop_title, variants.name AS variant
+SELECT moved.*, orders.currency, orders.quantity, drops.slug AS drop_slug, drops.title AS drop_title, variants.name AS variant,
+       CASE WHEN moved.kind = 'payment' AND moved.purpose = '' THEN orders.shipping_minor ELSE 0 END AS shipping_minor,
+       coalesce(invoices.tax_minor, 0) AS tax_minor, invoices.year AS invoice_year, invoices.n AS invoice_n
 FROM (
     (SELECT paid.* FROM drops
      CROSS JOIN LATERAL (
@@ -111,6 +119,7 @@ FROM (
 JOIN orders ON orders.id = moved.order_id
 JOIN drops ON drops.id = orders.drop_id
 JOIN variants ON variants.id = orders.variant_id
+LEFT JOIN invoices ON invoices.order_id = moved.order_id AND invoices.purpose = moved.purpose
 ORDER BY moved.at, moved.order_id, moved.purpose COLLATE "C" LIMIT $8;
 
 -- name: shop_drops
@@ -245,11 +254,17 @@ SELECT EXISTS (SELECT FROM messages WHERE order_id = $1 AND right(subject_id, le
 
 -- name: correct_address
 -- Where an order of this shop goes, by its seller: until it is paid, and then for as long as the warehouse knows nothing of it. $4: as it
--- was when the form was drawn, so that a stale form overwrites nothing.
-UPDATE orders SET address = $3
+-- was when the form was drawn, so that a stale form overwrites nothing. Its shipping fee follows until the first attempt to pay, as in
+-- send_to; from then on the fee stays whatever the seller writes, who alone may decide to send it elsewhere for that.
+UPDATE orders SET address = $3,
+    shipping_minor = CASE WHEN state = 'PENDING_PAYMENT' AND attempts = 0
+                          THEN shipping_fee(shipping_fees, $3::jsonb ->> 'country') ELSE shipping_minor END,
+    amount_minor = CASE WHEN state = 'PENDING_PAYMENT' AND attempts = 0
+                        THEN amount_minor - shipping_minor + shipping_fee(shipping_fees, $3::jsonb ->> 'country') ELSE amount_minor END
 FROM drops
 WHERE orders.id = $1 AND drops.id = orders.drop_id AND drops.shop_id = $2 AND drops.ships
   AND orders.address IS NOT DISTINCT FROM $4::jsonb
+  AND (state <> 'PENDING_PAYMENT' OR attempts > 0 OR shipping_fee(shipping_fees, $3::jsonb ->> 'country') IS NOT NULL)
   AND (orders.state = 'PENDING_PAYMENT'
        OR orders.state = 'PAID' AND EXISTS (SELECT FROM parcels WHERE order_id = $1 AND parcels.state = 'waiting' AND creates = 0 AND claim IS NULL))
 RETURNING orders.drop_id;
