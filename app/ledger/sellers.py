@@ -233,6 +233,7 @@ class SellersPart(Pool):
             if row["role"] == Role.OWNER.value and not await ask.value("other_owners", shop_id, seller_id):
                 return Changed.LAST_OWNER
             await ask.count("remove_staff", shop_id, seller_id)
+            await ask.count("end_sessions_at_shop", row["email"], shop_id)
             await note_audit(ask, shop_id, actor, "staff removed", row["email_written"], {"role": row["role"]}, None)
             return Changed.CHANGED
 

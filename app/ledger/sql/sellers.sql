@@ -128,6 +128,10 @@ UPDATE sellers SET role = $4 WHERE shop_id = $1 AND id = $2 AND role = $3;
 -- Off the staff: no session of theirs finds them here any more.
 DELETE FROM sellers WHERE shop_id = $1 AND id = $2;
 
+-- name: end_sessions_at_shop
+-- What was opened here ends for good: it does not come back to life with whoever is invited again.
+UPDATE seller_sessions SET ended_at = now() WHERE email = $1 AND shop_id = $2 AND ended_at IS NULL;
+
 -- name: begin_second_factor
 -- The nonce of the one being set up: a page that is shown twice shows the same secret. One in use is no row.
 INSERT INTO second_factors (email, nonce) VALUES ($1, $2)

@@ -107,6 +107,13 @@ async def test_whoever_is_removed_is_out_at_once(shop, owner, viewer):
     assert (await viewer.get("/seller")).headers["location"].startswith("/seller/sign-in")
 
 
+async def test_a_session_that_ended_with_a_removal_stays_ended_when_its_owner_is_invited_again(shop, owner, viewer):
+    await removes(owner, await id_of(shop, viewer.email))
+    await invites(owner, viewer.email, "owner")
+    await shop.forgets_sellers()
+    assert (await viewer.get("/seller", headers=JSON)).status_code == 401
+
+
 async def test_removed_from_one_shop_stays_in_the_other(shop, owner):
     both = await signs_in(shop, Role.VIEWER, email="both@example.org")
     await signs_in(shop, Role.MANAGER, shop_id=shop.other_shop_id, email="both@example.org")
