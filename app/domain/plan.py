@@ -250,6 +250,8 @@ def _check_price(plan: Plan, found: Checked) -> None:
     try:
         decimals = money.exponent(plan.currency)
     except BadInput:
+        decimals = None
+    if decimals is None or plan.currency not in money.current_currencies():  # gold, and marks of old, have codes as well
         found.problems["currency"] = _("Three letters, such as EUR, JPY or KWD.")
         return
     amount = price_amount(plan)

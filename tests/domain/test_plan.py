@@ -87,6 +87,8 @@ def test_a_complete_plan_is_a_drop():
         ({"price": "1000000"}, "price"),
         ({"currency": "EURO"}, "currency"),
         ({"currency": ""}, "currency"),
+        ({"currency": "XAU"}, "currency"),
+        ({"currency": "DEM"}, "currency"),
         ({"time_zone": "Berlin"}, "time_zone"),
         ({"opens": ""}, "opens"),
         ({"opens": "soon"}, "opens"),
