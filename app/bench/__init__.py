@@ -1,9 +1,14 @@
 """`doorman bench`: measures that anybody can repeat. Each prints its numbers, and fails when what it measured was not right.
 
-burst   a crowd presses Buy at once: answers by verdict, speed, SQL by losers, books
-naive   the same crowd against one conditional UPDATE: the baseline
-race    payments starved past their deadline: every hold swept, every late job without a claim, nobody charged
-gate    what a call of the gate costs the web process, by the number of waiting buyers
+With a target, and a baseline in the same run:
+no        a refused buy against a bare callable on the same server        decided   a granted one against reading form and cookie
+page      a drop's page, and its 304                                      recorder  against one INSERT that checks nothing
+fanout    thousands of sockets, against websockets.broadcast              gate      CPU of a gate call, by waiting buyers
+burst     a crowd presses Buy at once: speed, SQL by losers, books        others    other pages during a burst
+start     how soon `up` serves, what it weighs                            growth    more buyers, more drops, more orders
+all       all of these, one table
+Without:
+naive     the same crowd against one conditional UPDATE                   race      payments starved past their deadline
 """
 
 import argparse
@@ -26,7 +31,10 @@ MEASURES = {
     "page": "a drop's page, and the 304, against a bare callable",
     "recorder": "writing granted orders down against one INSERT that checks nothing",
     "fanout": "thousands of sockets told of a change, against websockets.broadcast",
+    "others": "other people's pages during a burst",
     "start": "how soon doorman up serves, and what it weighs",
+    "growth": "more buyers, more drops, more past orders",
+    "all": "every measure that has a target, one table",
 }
 
 

@@ -1,7 +1,7 @@
 """`doorman bench fanout`: thousands of open sockets are told of a change, four times a second.
 
-Ours is the hub as a web process runs it, theirs `websockets.broadcast` to plain connections of the same library. Both stand
-all the time with all their sockets, pinned to the same core, and change in turn. Latency counts from the change to the arrival at the
+Ours is the hub as a web process runs it, theirs `websockets.broadcast` to plain connections of the same library. Both stand all
+the time with all their sockets, pinned to the same core, and change in turn. Latency counts from the change to its arrival at the
 watcher, fan-out included. Memory is what a server grew by while its sockets were opened.
 """
 

@@ -4,7 +4,7 @@ Guarantees
 * A fragment is rendered once per change, process and flavour (HTML in one language, or JSON), and only for flavours that somebody
   watches; every socket of a drop and flavour is sent the same string.
 * The first change goes out at once, later ones together: at most PUSHES_PER_SECOND_MAX per drop, and never more than half of the
-  loop's time. Everybody is told at least every 15 s, and at the moments when the clock alone changes the page.
+  loop's time, all drops together. Everybody is told at least every 15 s, and at the moments when the clock alone changes the page.
 * The newest reading wins: `seq` grows with every reading, and a socket is never sent an older one after a newer one.
 * A slow reader costs one pending message and the right to the latest state, never a queue. After SEND_SECONDS_MAX it is cut off.
 * A fan-out yields to the loop every SOCKETS_PER_SLICE sockets, so that buying goes on beneath it.
@@ -137,7 +137,9 @@ class Channel:
             except Exception:
                 log.exception("drop %s could not be shown; trying again", self.drop_id)
                 self.redraw = True
-            await asyncio.sleep(max(1 / PUSHES_PER_SECOND_MAX - worked_seconds, worked_seconds))
+            self.hub.worked(worked_seconds)
+            await asyncio.sleep(1 / PUSHES_PER_SECOND_MAX - worked_seconds)
+            await self.hub.rested()
             try:
                 async with asyncio.timeout(self._seconds_until_due()):
                     await self._wake.wait()
@@ -263,6 +265,7 @@ class Hub:
         self._told: dict[int, int] = {}
         self._told_all_at = float("-inf")
         self._counting: asyncio.Task | None = None
+        self._rested_at = float("-inf")  # monotonic: until then the loop rests from fan-outs
 
     @property
     def sockets_total(self) -> int:
@@ -278,6 +281,15 @@ class Hub:
         oldest = monotonic() - WATCHING_FRESH_SECONDS
         others = (counts.get(drop_id) for counts in self._elsewhere.values())
         return (len(channel.sockets) if channel else 0) + sum(count for count, at in filter(None, others) if at >= oldest)
+
+    def worked(self, seconds: float) -> None:
+        """A drop was drawn and sent: for as long as that took nobody else is to be."""
+        self._rested_at = max(self._rested_at, monotonic()) + seconds
+
+    async def rested(self) -> None:
+        """Wait until the drops together have rested as long as they worked: half of the loop's time belongs to the buyers."""
+        while (rest := self._rested_at - monotonic()) > 0:
+            await asyncio.sleep(rest)
 
     def hear(self, message: dict) -> None:
         """A message of the feed."""
