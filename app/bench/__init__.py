@@ -21,6 +21,8 @@ from pathlib import Path
 
 import structlog
 
+from app.bench import cores
+
 MEASURES = {
     "burst": "a crowd presses Buy at once",
     "naive": "the same crowd against one conditional UPDATE (the baseline)",
@@ -52,7 +54,8 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(argv)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # standard output is for the numbers
     _raise_open_files()
-    return arguments.run(arguments)
+    with cores.kept():
+        return arguments.run(arguments)
 
 
 def _raise_open_files() -> None:

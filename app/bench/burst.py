@@ -29,6 +29,7 @@ BY_THE_CLOCK = (
     "INSERT INTO demand_counters",
     "BEGIN;",
     "COMMIT;",
+    "set_config('jit'",  # asyncpg, before and after it asks a new connection about types
 )
 BY_THE_CLOCK_PER_SECOND_MAX = 1.0  # of each, by one web process
 WARM_VIEWS, WARM_CONNECTIONS = 256, 64  # page views at once, so that every web process gets some

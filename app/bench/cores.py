@@ -9,7 +9,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 SERVER, LOAD = 0, 1  # positions among the cores that this process may use
@@ -17,6 +17,23 @@ CPU_CLOCK_OF_PROCESS = 2  # Linux: CPUCLOCK_SCHED, the low bits of a process's c
 _CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 pinned = len(_CORES) >= 2
+
+
+def allowed() -> set[int]:
+    """-> the cores that this process may use now."""
+    return os.sched_getaffinity(0) if _CORES else set()
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Afterwards this process may use the cores that it may use now."""
+    before = allowed()
+    try:
+        yield
+    finally:
+        for thread in _threads(os.getpid()) if before else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(thread, before)
 
 
 def pin(pid: int, position: int) -> None:

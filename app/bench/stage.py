@@ -95,7 +95,7 @@ class Stage:
 
 @contextmanager
 def stage() -> Iterator[Stage]:
-    with site(None, web=1, environment=OWN) as place, tempfile.TemporaryDirectory(prefix="doorman-stage-") as folder:
+    with cores.kept(), site(None, web=1, environment=OWN) as place, tempfile.TemporaryDirectory(prefix="doorman-stage-") as folder:
         pin_parts(place)
         yield Stage(place, Path(folder))
 
