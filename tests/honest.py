@@ -8,12 +8,15 @@ known fault is mended or filed, not marked. On a run of everything, a file in wh
 """
 
 import ast
+import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 SLOW_MARKERS = ("slow", "e2e", "chaos")
 SLOW_FOLDERS = ("e2e", "tests/chaos")
+FULL_RUN = "doorman_full_run"
 _quick_left_out = pytest.StashKey[int]()
 _left_out = pytest.StashKey[list]()
 
@@ -64,10 +67,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     collected = {item.path for item in [*session.items, *left_out]}
     missed = [str(path.relative_to(config.rootpath)) for path in _files_with_tests(config) if path not in collected]
     if missed:
-        raise pytest.UsageError(f"tests stand in these files, but pytest collects none of them: {', '.join(missed)}")
+        _refuse(config, f"tests stand in these files, but pytest collects none of them: {', '.join(missed)}")
     unannounced = len(left_out) - config.stash.get(_quick_left_out, 0)
     if unannounced:
-        raise pytest.UsageError(f"{unannounced} tests were left out of a run of everything")
+        _refuse(config, f"{unannounced} tests were left out of a run of everything")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -76,13 +79,27 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"--quick left out {count} tests (slow, e2e, chaos); run bin/test for all of them")
 
 
+def _refuse(config: pytest.Config, why: str) -> NoReturn:
+    if hasattr(config, "workerinput"):  # xdist ends the run, but shows no reason
+        print(why, file=sys.__stderr__, flush=True)
+    raise pytest.UsageError(why)
+
+
 def _is_slow(item: pytest.Item) -> bool:
     folders = [item.config.rootpath / folder for folder in SLOW_FOLDERS]
     return any(map(item.get_closest_marker, SLOW_MARKERS)) or any(item.path.is_relative_to(folder) for folder in folders)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node) -> None:
+    """A process that runs a share of the tests (xdist) is told whether everything was asked for: it cannot see it itself."""
+    node.workerinput[FULL_RUN] = _is_full_run(node.config)
+
+
 def _is_full_run(config: pytest.Config) -> bool:
     """-> whether the whole suite was asked for: no path, no -k, no -m, nothing of the last run."""
+    if hasattr(config, "workerinput"):
+        return config.workerinput[FULL_RUN]
     narrowing = ("keyword", "markexpr", "lf", "deselect")
     return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not any(config.getoption(name, None) for name in narrowing)
 

@@ -72,6 +72,14 @@ def test_a_test_that_is_never_collected_fails_a_run_of_everything(suite, files):
     assert "but pytest collects none of them: tests/" in done.stderr
 
 
+def test_two_processes_that_share_a_run_of_everything_notice_it_too(suite):
+    shared = ("-p", "xdist.plugin", "-n", "2", "--dist", "loadfile")
+    assert suite(*shared, test_a=PASSES, test_b=PASSES).returncode == 0
+    done = suite(*shared, test_a=PASSES, checks=PASSES)
+    assert done.returncode != 0
+    assert "but pytest collects none of them: tests/checks.py" in done.stderr
+
+
 def test_a_run_of_one_file_says_nothing_about_the_others(suite):
     assert suite("tests/test_a.py", test_a=PASSES, checks="def test_b(): pass\n").returncode == 0
 
