@@ -50,7 +50,7 @@ def test_the_drop_stands_whatever_happens_to_its_stores_and_people_with_browsers
 
 
 def test_the_drop_stands_whatever_happens_to_workers_money_and_parcels(tmp_path):
-    report = rehearsed(tmp_path, "--crowd", "250", "--units", "120", "--seconds", "31", "--seed", "3",
+    report = rehearsed(tmp_path, "--crowd", "250", "--units", "120", "--seconds", "34", "--seed", "3",
                        "--faults", ",".join(OUTSIDE))  # fmt: skip
     assert [fault["name"] for fault in report["faults"] if fault["done"]] == list(OUTSIDE)
     assert {check["outcome"] for check in report["checks"]} == {"held"}

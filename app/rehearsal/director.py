@@ -31,7 +31,7 @@ from app.errors import BadInput, NotFound, StartFailed
 from app.rehearsal import browsers, machine, plan, report
 from app.rehearsal import faults as causes
 from app.rehearsal.judge import History, Judgement, judge
-from app.rehearsal.layout import FOLDER, KEPT_MAX, LOCK, NOTE, PROGRESS, TRACES, new_id
+from app.rehearsal.layout import FOLDER, KEPT_MAX, LOCK, NOTE, PROGRESS, TRACES, UP_LOG, new_id
 from app.rehearsal.names import BROWSER_CLOCK, QUEUE_STARVED
 from app.rehearsal.plan import Piece, Wish
 from app.rehearsal.stage import Stage, remove_leftovers, what_is_missing
@@ -43,6 +43,7 @@ LEAD_SECONDS = 2.0 + plan.EARLY_SECONDS  # from "everybody is ready" to the open
 READY_SECONDS_MAX = 120.0
 FINISH_SECONDS = 10.0  # on top of the bound within which everything ends
 TICK_SECONDS = 0.05
+LATE_SECONDS = 0.25  # of a fault behind its moment, that nobody minds
 TOLD_SECONDS = 0.5
 SLUG = "rehearsal"
 OTHER_SLUG = "another-drop"
@@ -158,6 +159,7 @@ class _Director:
             self.show("judging")
             judgement = judge(history)
         finally:
+            stage.keep_log(self.folder / UP_LOG)
             stage.close()
         document = report.document(
             wish=wish, piece=piece, history=history, judgement=judgement, outcome=outcome, machine_busy=witness.machine,
@@ -302,18 +304,27 @@ class _Director:
         due = sorted(self.acts(planned), key=lambda act: act[0])
         os.set_blocking(crowd.stdout.fileno(), False)
         opens = times["opens_ms"] / 1000
+        late = 0.0  # a fault that takes longer to end than planned moves the later ones
+        ended = False
         try:
-            while True:
+            while not ended or due:
                 now = time.time() - opens
-                while due and due[0][0] <= now:
-                    _, act = due.pop(0)
+                while due and due[0][0] + late <= now:
+                    planned_at, act = due.pop(0)
                     act(stage)
                     stage.write_note()
+                    now = time.time() - opens
+                    if now - planned_at > late + LATE_SECONDS:
+                        late = now - planned_at
                 self.show(_phase(now, self.wish.seconds), now, witness)
-                if self.listen(crowd) or time.time() * 1000 > times["gives_up_ms"] + 1000 * FINISH_SECONDS:
+                ended = ended or self.listen(crowd)
+                if time.time() * 1000 > times["gives_up_ms"] + 1000 * FINISH_SECONDS:
                     break
-                wait = min(TICK_SECONDS * 4, max(0.0, due[0][0] - now) if due else 1.0)
-                select.select([crowd.stdout], [], [], max(TICK_SECONDS / 10, wait))
+                wait = min(TICK_SECONDS * 4, max(0.0, due[0][0] + late - now) if due else 1.0)
+                if ended:
+                    time.sleep(wait)
+                else:
+                    select.select([crowd.stdout], [], [], max(TICK_SECONDS / 10, wait))
         finally:
             for _, act in due:
                 if act.ends:

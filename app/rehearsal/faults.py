@@ -20,7 +20,7 @@ from app.rehearsal.stage import Stage
 DELAY_SECONDS = 0.15
 WAREHOUSE_LAG_SECONDS = 1.5
 DROPPED_CAPTURES = 3
-BACK_SECONDS_MAX = 15.0
+BACK_SECONDS_MAX = 30.0
 
 
 class FaultFailed(Exception):
@@ -55,25 +55,17 @@ def _kill(role: str) -> Callable[[Stage], str]:
     return begin
 
 
-def _another_runs(role: str) -> Callable[[Stage], None]:
-    """Wait until the supervisor has started another one."""
+def _another_works(role: str) -> Callable[[Stage], None]:
+    """Wait until the supervisor has started another one and it is at work, so that the next fault meets a whole shop."""
 
     def end(stage: Stage) -> None:
         give_up_at = time.monotonic() + BACK_SECONDS_MAX
-        while not all(_is_alive(pid) for pid in stage.parts()[role]) or not stage.parts()[role]:
+        while not stage.at_work(role):
             if time.monotonic() > give_up_at:
-                raise FaultFailed(f"no other {role} was started within {BACK_SECONDS_MAX:g} s")
+                raise FaultFailed(f"no other {role} was at work within {BACK_SECONDS_MAX:g} s")
             time.sleep(0.05)
 
     return end
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def _freeze(stage: Stage) -> str:
@@ -156,15 +148,15 @@ FAULTS = {
             touches=frozenset({GATE, FEED}),
             loses=True,
         ),
-        Fault("web-killed", "a web process is killed", 1.0, _kill("web"), _another_runs("web"), frozenset({WEB})),
-        Fault("recorder-killed", "the recorder is killed", 1.0, _kill("recorder"), _another_runs("recorder")),
+        Fault("web-killed", "a web process is killed", 1.0, _kill("web"), _another_works("web"), frozenset({WEB})),
+        Fault("recorder-killed", "the recorder is killed", 1.0, _kill("recorder"), _another_works("recorder")),
         Fault(
             "redis-restarted", "Redis is killed and comes back with its data", 1.0, _restart_redis, touches=frozenset({GATE, FEED})
         ),
         Fault(
             "redis-emptied", "Redis is killed and comes back empty", 1.0, _empty_redis, touches=frozenset({GATE, FEED}), loses=True
         ),
-        Fault("worker-killed", "the worker is killed", 1.0, _kill("worker"), _another_runs("worker"), frozenset({QUEUE})),
+        Fault("worker-killed", "the worker is killed", 1.0, _kill("worker"), _another_works("worker"), frozenset({QUEUE})),
         Fault("worker-frozen", "the worker is stopped and goes on later", 2.0, _freeze, _thaw, frozenset({QUEUE})),
         Fault(
             "redis-cut",

@@ -4,8 +4,9 @@ import os
 from datetime import UTC, datetime
 
 FOLDER, LOCK, NOTE = "rehearsals", "lock", "stage.json"
-PROGRESS, REPORT_JSON, REPORT_HTML, PICTURES, TRACES, LOG = (
+PROGRESS, REPORT_JSON, REPORT_HTML, PICTURES, TRACES, LOG, UP_LOG = (
     "progress.json", "report.json", "report.html", "pictures", "traces", "rehearse.log",
+    "up.log",
 )  # fmt: skip
 KEPT_MAX = 30  # rehearsals of one data folder; the oldest go first
 

@@ -22,6 +22,8 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+import redis
+
 from app import running
 from app.embedded import folders, postgres, valkey
 from app.embedded.children import end_leftover, started_at, tied
@@ -34,6 +36,8 @@ START_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 20.0
 SERVER_STOP_SECONDS_MAX = 5.0
 ASK_SECONDS_MAX = 5.0
+LOG_BYTES_KEPT = 1024 * 1024
+AT_THE_GATE = {"web": "doorman-crowd", "worker": "doorman-jobs", "recorder": "doorman-recorder"}  # names of their connections
 NOT_HANDED_ON = ("DOORMAN_", "SANDBOX_", "STRIPE_", "REDIS_", "QUEUE_REDIS_", "FEED_REDIS_", "DATABASE_", "SMTP_", "PG")
 HANDED_ON = ("DOORMAN_BUY_LIMIT", "DOORMAN_ADDRESS_LIMIT", "DOORMAN_APPENDFSYNC", "DOORMAN_JOURNAL_ENTRIES_MAX")
 TIMES = tuple(
@@ -42,7 +46,8 @@ TIMES = tuple(
                  "RECORD_TIMEOUT", "RECORD_IDLE", "WAREHOUSE_TIMEOUT", "PARCEL_JOB_TIMEOUT", "PARCEL_DEAD", "PARCEL_SETTLE")
 )  # fmt: skip
 QUICK = {  # times in quick motion, in the same order as the deployed ones (R9)
-    "DOORMAN_SWEEP_SECONDS": "0.5",
+    "DOORMAN_SWEEP_SECONDS": "1",
+    "DOORMAN_GATE_TIMEOUT_SECONDS": "0.9",
     "DOORMAN_RECONCILE_SECONDS": "0.5",
     "DOORMAN_GRACE_SECONDS": "2",
     "DOORMAN_PROVIDER_TIMEOUT_SECONDS": "3",
@@ -240,6 +245,23 @@ class Stage:
         self.helpers.append(process)
         self.write_note()
         return process
+
+    def at_work(self, role: str) -> bool:
+        """-> whether every process of this role is there and has opened its connection to the gate, the last step of its start."""
+        try:
+            with redis.Redis.from_url(valkey.url(self.sockets / "gate.sock", self.passwords["gate"])) as client:
+                connected = sum(one["name"] == AT_THE_GATE[role] for one in client.client_list())
+            pids = self.parts()[role]
+        except (OSError, ValueError, KeyError, redis.RedisError):
+            return False
+        return bool(pids) and connected >= len(pids)
+
+    def keep_log(self, to: Path) -> None:
+        """Keep the end of what the parts wrote, for whoever asks why."""
+        with suppress(OSError):
+            with (self.folder / "up.log").open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_BYTES_KEPT))
+                to.write_bytes(log.read())
 
     def last_words(self, log: str = "up") -> str:
         """-> the line in which a helper or `up` said why it failed."""

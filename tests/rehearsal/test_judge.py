@@ -186,6 +186,18 @@ def test_books_may_be_open_while_the_gate_is_mended_but_not_later():
     assert outcome(right(books=late, faults=[LOST]), "books").outcome == BROKEN
 
 
+def test_on_a_machine_that_was_slow_before_other_pages_may_be_three_times_as_slow_and_no_slower():
+    def looks(before, meanwhile):
+        return [(OPENS - 200 * n, "the list", 200, before) for n in range(1, 21)] + [
+            (OPENS + 200 * n, "the list", 200, meanwhile) for n in range(20)
+        ]
+
+    assert outcome(right(pages=looks(0.01, 1.4)), "pages").outcome == BROKEN
+    assert outcome(right(pages=looks(0.5, 1.4)), "pages").outcome == HELD
+    assert outcome(right(pages=looks(0.5, 1.6)), "pages").outcome == BROKEN
+    assert outcome(right(pages=looks(0.5, 1.4)[15:]), "pages").outcome == BROKEN, "too few looks to know what it was before"
+
+
 def test_a_fault_excuses_no_broken_money_and_no_overselling():
     all_of_them = [LOST | {"began": OPENS, "ended": ENDED, "touches": ["gate", "ledger", "web", "money", "queue"]}]
     charged_twice, oversold = (

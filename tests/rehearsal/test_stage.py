@@ -13,7 +13,7 @@ import pytest
 
 from app.embedded.children import started_at
 from app.rehearsal import stage
-from app.rehearsal.stage import PREFIX, Stage, remove, remove_leftovers
+from app.rehearsal.stage import PREFIX, QUICK, Stage, remove, remove_leftovers
 from tests.house import ROOT
 
 SECONDS_MAX = 90.0
@@ -66,7 +66,7 @@ def test_no_address_key_or_secret_of_the_shop_reaches_a_part_of_the_rehearsal(ba
 def test_limits_are_those_of_the_shop_and_times_only_when_they_are_asked_for(bare):
     quick, real = bare().environment(), bare(real_times=True).environment()
     assert (quick["DOORMAN_BUY_LIMIT"], real["DOORMAN_BUY_LIMIT"]) == ("5/1", "5/1")
-    assert (quick["DOORMAN_SWEEP_SECONDS"], real["DOORMAN_SWEEP_SECONDS"]) == ("0.5", "7")
+    assert (quick["DOORMAN_SWEEP_SECONDS"], real["DOORMAN_SWEEP_SECONDS"]) == (QUICK["DOORMAN_SWEEP_SECONDS"], "7")
 
 
 def test_only_a_rehearsals_own_folder_is_ever_removed(tmp_path):
