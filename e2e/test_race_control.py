@@ -111,6 +111,8 @@ async def test_a_seller_watches_a_sale_pauses_it_from_a_phone_and_reads_the_repo
     await reads_well(desk)
     await phone.opens(f"{home}/report")
     await reads_well(phone)
+    await phone.opens(f"{home}/report?lang=de")  # longer words
+    await reads_well(phone)
 
 
 async def test_without_javascript_the_page_loads_itself_again_and_asks_before_it_pauses(house, sells):
