@@ -135,6 +135,7 @@ def _script(sandbox: str, **what) -> Callable[[Stage], str]:
 
 
 GATE, LEDGER, WEB, FEED, MONEY, PARCELS, QUEUE = "gate", "ledger", "web", "feed", "money", "parcels", "queue"
+RECONCILER = "reconciler"  # it lives in the recorder's process
 REPLICA_AHEAD_SECONDS = 0.3  # how much a promoted replica misses
 
 FAULTS = {
@@ -149,7 +150,9 @@ FAULTS = {
             loses=True,
         ),
         Fault("web-killed", "a web process is killed", 1.0, _kill("web"), _another_works("web"), frozenset({WEB})),
-        Fault("recorder-killed", "the recorder is killed", 1.0, _kill("recorder"), _another_works("recorder")),
+        Fault(
+            "recorder-killed", "the recorder is killed", 1.0, _kill("recorder"), _another_works("recorder"), frozenset({RECONCILER})
+        ),
         Fault(
             "redis-restarted", "Redis is killed and comes back with its data", 1.0, _restart_redis, touches=frozenset({GATE, FEED})
         ),

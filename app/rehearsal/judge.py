@@ -14,6 +14,7 @@ SOCKET_MS = 3_000  # a page may be this far behind the truth
 SOCKET_SLACK_MS = 350  # between two looks of the witness, and on the way
 FAULT_AFTERMATH_MS = 3_000  # after a fault has ended, sockets and pages have so long to be right again
 BOOKS_AFTERMATH_MS = 8_000  # after Redis lost something, the reconciler has so long to put it right
+BOOKS_TOUCHED = {"gate", "ledger", "reconciler"}  # without the reconciler nobody puts right what Redis lost before
 BOOKS_SILENCE_MS = 8_000  # without a look at the books, nobody can tell what they were
 GATE_SILENCE_MS = 3_000
 PAGE_SECONDS_MAX = 1.0  # 95 of 100 looks at other pages are faster
@@ -188,10 +189,10 @@ def books_balanced(seen: History) -> Check:
     )
     looks = [sample for sample in seen.books if sample["books"] is not None]
     gap = _widest_gap(
-        [sample["at"] for sample in looks], seen.opens_ms, seen.ended_ms, _shadows(seen, {"ledger", "gate"}, BOOKS_AFTERMATH_MS)
+        [sample["at"] for sample in looks], seen.opens_ms, seen.ended_ms, _shadows(seen, BOOKS_TOUCHED, BOOKS_AFTERMATH_MS)
     )
     for sample in looks:
-        darkened = _shadowed(seen, sample["at"], {"gate", "ledger"}, BOOKS_AFTERMATH_MS, sample["until"])
+        darkened = _shadowed(seen, sample["at"], BOOKS_TOUCHED, BOOKS_AFTERMATH_MS, sample["until"])
         if sample["books"]["balanced"] is False and not darkened:
             wrong.append(f"{_at(seen, sample['at'])}: {'; '.join(sample['books']['findings'])}")
     if wrong:
