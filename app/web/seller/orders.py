@@ -14,13 +14,14 @@ from datetime import UTC, date, datetime, time, timedelta
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
+from babel.numbers import get_decimal_symbol
 from litestar import Response, get, post
 from litestar.params import FromPath
 
 from app.domain.addresses import FIELDS, Address, address_from, as_stored
 from app.domain.drops import Drop
 from app.domain.ids import parse_order_id
-from app.domain.money import as_decimal, parse_minor
+from app.domain.money import as_decimal, minor_of, read_amount
 from app.domain.orders import OrderState
 from app.domain.roles import Right
 from app.errors import BadInput, NotFound
@@ -295,18 +296,21 @@ def wish_of(call: Call) -> Wish:
 def amount_of(typed: str, story: Story) -> int:
     """'19,50' or '19.50' -> minor units of the order's currency; BadInput for what is no amount, or more than is left."""
     currency = story.order.currency
-    text = typed.replace(",", ".") if typed.count(",") == 1 and "." not in typed else typed
-    try:
-        amount = parse_minor(text, currency)
-    except BadInput:
-        example = f"{as_decimal(story.left_minor, currency):f}"
-        raise BadInput(_("Type an amount such as %(example)s.", example=example), field="amount") from None
+    number = read_amount(typed, spoken().locale)
+    amount = None if number is None else minor_of(number, currency)
+    if amount is None:
+        raise BadInput(_("Type an amount such as %(example)s.", example=example_of(story)), field="amount")
     if amount < 1:
         raise BadInput(_("Nothing would be given back."), field="amount")
     if amount > story.left_minor:
         left = money(story.left_minor, currency)
         raise BadInput(_("That is more than the %(left)s that are left to give back.", left=left), field="amount")
     return amount
+
+
+def example_of(story: Story) -> str:
+    """-> what is left, as the reader's language writes it: '39.00', '39,00'."""
+    return f"{as_decimal(story.left_minor, story.order.currency):f}".replace(".", get_decimal_symbol(spoken().locale))
 
 
 def refund_form(call: Call, doors: Doors, seller: Seller, story: Story, wish: Wish, problem: str | None = None) -> Response:
@@ -322,7 +326,7 @@ def refund_form(call: Call, doors: Doors, seller: Seller, story: Story, wish: Wi
         url=url_of(story.order),
         wish=wish,
         problem=problem,
-        example=f"{as_decimal(story.left_minor, story.order.currency):f}",
+        example=example_of(story),
         on_the_way=[refund for refund in story.refunds if refund.state == "wanted"],
         tell=Teller(seller.time_zone),
     )

@@ -299,11 +299,25 @@ async def test_an_amount_that_is_none_is_said_and_kept_in_the_form(shop, owner, 
         ("1.234", "Type an amount"),
         ("1e3", "Type an amount"),
         ("٤٩", "Type an amount"),
-        ("1.000,00", "Type an amount"),
+        ("1.000,00", "That is more than the €49.00 that are left"),
     ):
         page = await refund(owner, paid, what="part", amount=typed)
         assert page.status_code == 422 and why in unescape(page.text) and f'value="{typed}"' in page.text, typed
     assert not await shop.rows("SELECT 1 FROM refunds")
+
+
+async def test_an_amount_is_typed_as_one_writes_numbers_and_shown_before_it_is_given_back(shop, owner):
+    drop = await shop.opens(units=1)
+    await shop.rows("UPDATE drops SET price_minor = 200000")
+    order_id = await shop.holds(drop, await shop.shopper())
+    await shop.pays(order_id)
+    url = f"/seller/orders/{order_id}/refund"
+    assert 'placeholder="2000.00"' in (await owner.get(f"{url}?lang=en")).text
+    assert 'placeholder="2000,00"' in (await owner.get(f"{url}?lang=de")).text
+    for lang, typed in (("en", "1,234.50"), ("de", "1.234,50"), ("de", "1234,5"), ("en", "1.234,50")):
+        form = {"wish": uuid4().hex, "what": "part", "amount": typed, "restock": ""}
+        asked = await owner.post(f"{url}?lang={lang}", data=form)
+        assert {"en": "€1,234.50?", "de": "1.234,50\u00a0€"}[lang] in asked.text, typed
 
 
 async def test_an_amount_is_typed_in_the_orders_own_currency(shop, owner):
