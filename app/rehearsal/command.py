@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -82,8 +83,10 @@ class Live:
         self.phase = ""
 
     def __call__(self, progress: Progress) -> None:
-        import time
 
+        if progress.verdict in ("failed", "stopped"):  # the reason follows as a sentence of its own
+            self.ends()
+            return
         line = said(progress)
         if self.live:
             self.out.write(f"\r\x1b[K{line[:COLUMNS]}")

@@ -133,5 +133,7 @@ def test_a_terminal_sees_one_line_that_changes_and_a_file_a_line_now_and_then():
         for answers in range(5):
             live(replace(PROGRESS, answers=answers))
         live(replace(PROGRESS, phase="judging"))
+        if out is file:
+            live(replace(PROGRESS, phase="failed", verdict="failed"))
     assert terminal.getvalue().count("\r") == 6 and "\n" not in terminal.getvalue()
     assert file.getvalue().count("\n") == 2
