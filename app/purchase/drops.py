@@ -51,14 +51,21 @@ async def change_door(
     office: Office, slug: str, door: Door, *, opens_at: datetime | None = None, closes_at: datetime | None = None
 ) -> Drop:
     """Pause, resume (open), close or cancel -> the drop afterwards. BadInput when its state forbids it."""
-    drop = await _known(office.ledger, slug)
-    if not await office.ledger.change_door(drop.id, door, opens_at=opens_at, closes_at=closes_at):
-        drop = await _known(office.ledger, slug)
-        if drop.door is not door:
-            raise BadInput(f"{slug} is {drop.door.value}; it cannot become {door.value}")
-    drop = await _known(office.ledger, slug)
-    await tell_gate_of_door(office, drop)
+    drop, _changed = await try_door(office, slug, door, opens_at=opens_at, closes_at=closes_at)
     return drop
+
+
+async def try_door(
+    office: Office, slug: str, door: Door, *, opens_at: datetime | None = None, closes_at: datetime | None = None
+) -> tuple[Drop, bool]:
+    """The same -> (the drop afterwards, whether it was this call that changed it: of two at once one did)."""
+    drop = await _known(office.ledger, slug)
+    changed = await office.ledger.change_door(drop.id, door, opens_at=opens_at, closes_at=closes_at)
+    drop = await _known(office.ledger, slug)
+    if not changed and drop.door is not door:
+        raise BadInput(f"{slug} is {drop.door.value}; it cannot become {door.value}")
+    await tell_gate_of_door(office, drop)
+    return drop, changed
 
 
 async def tell_gate_of_door(office: Office, drop: Drop) -> None:

@@ -18,7 +18,7 @@ from app.errors import BadInput, DoormanError, NotFound
 from app.languages import N_
 from app.ledger import Ledger, NewDrop
 from app.ledger.plan import Words
-from app.purchase.drops import Office, add_units, arm, change_door, tell_gate_of_door
+from app.purchase.drops import Office, add_units, arm, tell_gate_of_door, try_door
 
 HAS_ENDED = N_("This drop has ended; it cannot be opened again from here.")
 MOVED = {Door.PAUSED: "paused", Door.OPEN: "resumed", Door.CLOSED: "ended", Door.CANCELLED: "drop cancelled"}  # in the audit log
@@ -130,8 +130,9 @@ async def move_door(office: Office, shop_id: int, drop_id: int, door: Door, acto
         return before
     if before.door is Door.CANCELLED or (before.door is Door.CLOSED and door is not Door.CANCELLED):
         raise BadInput(HAS_ENDED, field="door")
-    after = await change_door(office, before.slug, door)
-    await office.ledger.audit(shop_id, actor, MOVED[door], before.slug, {"door": before.door}, {"door": after.door})
+    after, changed = await try_door(office, before.slug, door)
+    if changed:
+        await office.ledger.audit(shop_id, actor, MOVED[door], before.slug, {"door": before.door}, {"door": after.door})
     return after
 
 

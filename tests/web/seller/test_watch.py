@@ -14,6 +14,7 @@ from app.purchase.retiring import retire
 from app.web.app import create_app
 from app.wiring import Office, Web
 from tests.web.conftest import FORM, JSON, PARTIAL, running
+from tests.web.seller.conftest import doors_of
 
 SECONDS_MAX = 20
 SURE = {"sure": "yes"}
@@ -29,6 +30,19 @@ async def sees(client, drop) -> dict:
 async def audited(shop) -> list[tuple]:
     rows = await shop.rows("SELECT actor, action, subject, before::text, after::text FROM audit ORDER BY id")
     return [tuple(row) for row in rows]
+
+
+async def test_of_two_who_pause_at_once_one_did(shop, manager, monkeypatch):
+    drop = await shop.opens(units=3)
+
+    async def as_it_was(shop_id, drop_id):
+        return drop
+
+    monkeypatch.setattr(doors_of(shop).office.ledger, "seller_drop", as_it_was)  # both looked before either paused
+    for _who in range(2):
+        answer = await manager.post(f"/seller/drops/{drop.id}/live/pause", data=SURE, headers=FORM)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/seller/drops/{drop.id}/live?said=pause")
+    assert [row[1] for row in await audited(shop)] == ["paused"]
 
 
 async def test_the_numbers_are_those_of_gate_and_ledger(shop, viewer):
