@@ -142,6 +142,7 @@ class Settings:
     )
     buy_limit: tuple[int, float] = _setting("DOORMAN_BUY_LIMIT", (30, 10.0), "buys / seconds, per shopper", _rate)
     address_limit: tuple[int, float] = _setting("DOORMAN_ADDRESS_LIMIT", (300, 10.0), "requests / seconds, per address", _rate)
+    api_limit: tuple[int, float] = _setting("DOORMAN_API_LIMIT", (100, 10.0), "API requests / seconds, per key", _rate)
     limit_loopback: bool = _setting("DOORMAN_LIMIT_LOOPBACK", False, "count loopback callers in per-address limits too", _flag)
     sweep_seconds: float = _setting("DOORMAN_SWEEP_SECONDS", 5.0, "s between two sweeps", _number)
     reconcile_seconds: float = _setting("DOORMAN_RECONCILE_SECONDS", 3.0, "s between two drift checks", _number)

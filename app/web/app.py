@@ -20,6 +20,7 @@ from litestar.di import Provide
 from litestar.types import Scope
 
 from app import wiring
+from app.domain.hooks import hook_key
 from app.domain.links import link_key
 from app.gate import Limiter, Shared
 from app.live import Hub
@@ -27,6 +28,8 @@ from app.mail.letters import Letters
 from app.purchase.reserving import Counter
 from app.purchase.waiting import Lists
 from app.web import account, calendar, dev, farewell, health, keepsake, orders, pictures, sending, shop, waitlist, webhooks
+from app.web.api import router as api
+from app.web.api.keys import ApiKeys
 from app.web.call import SCOPE_KEY, Call
 from app.web.catalogue import Catalogue
 from app.web.demand import Demand
@@ -140,16 +143,19 @@ def create_app(parts: wiring.Web) -> Guard:
         office=parts.office,
         sellers=SellerSessions(settings, parts.office.ledger, parts.office.feed),
         watch=Watch(parts.office, parts.jobs, hub, renderer),
+        api_keys=ApiKeys(parts.office.ledger, parts.office.feed),
+        api_limiter=Limiter(parts.office.gate, "key", *settings.api_limit),
         order_tokens=order_tokens,
         asked_tokens=Signer(settings.secret, "asked", seconds_valid=account.CODE_SECONDS),
         seller_asked_tokens=Signer(settings.secret, "seller-asked", seconds_valid=account.CODE_SECONDS),
         code_key=derive(settings.secret, "code"),
         second_factor_key=derive(settings.secret, "second-factor"),
         link_key=link_key(settings.secret),
+        hook_key=hook_key(settings.secret),
     )
     memory = Memory(doors, counter, pages, demand)
     router = Litestar(
-        route_handlers=[*ROUTES, rooms.router(doors), *([] if settings.production else DEVELOPMENT_ROUTES)],
+        route_handlers=[*ROUTES, rooms.router(doors), api.router(doors), *([] if settings.production else DEVELOPMENT_ROUTES)],
         dependencies={"doors": Provide(lambda: doors, sync_to_thread=False), "call": Provide(call_of, sync_to_thread=False)},
         exception_handlers={Exception: refuse_with(problems)},
         lifespan=[memory.kept],
@@ -158,6 +164,7 @@ def create_app(parts: wiring.Web) -> Guard:
         debug=False,
     )
     rooms.check(router)
+    api.check(router)
     hot = Hot(
         router,
         counter=counter,
@@ -242,6 +249,7 @@ class Memory:
             case {"kind": "gap"}:
                 self.counter.forget_all()
                 self.doors.sellers.forget_all()
+                self.doors.api_keys.forget_all()
                 self.doors.lists.forget_all()
                 self.pages.written_all()
                 self.start(self.reload())
@@ -257,6 +265,7 @@ class Memory:
                 self.written(drop_id)
             case {"kind": "sellers"}:
                 self.doors.sellers.forget_all()
+                self.doors.api_keys.forget_all()
                 return
             case {"kind": "epoch", "shopper": int(shopper_id), "epoch": int(epoch)}:
                 self.doors.sessions.raise_epoch(shopper_id, epoch)

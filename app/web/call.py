@@ -19,6 +19,7 @@ from app.web.session import Session
 SCOPE_KEY = "doorman"
 FIELDS_MAX = 32
 SELLER_PREFIX = "/seller/"  # people at work, with longer forms
+API_PREFIX = "/api/v1/"  # their programs
 SELLER_FIELDS_MAX = 1000
 CONTROL = frozenset(map(chr, [*range(0x20), 0x7F])) - {"\t", "\n", "\r"}  # what no field may hold
 

@@ -15,7 +15,7 @@ from litestar.di import NamedDependency
 
 from app.domain.links import order_link
 from app.errors import DoormanError
-from app.gate import Gate
+from app.gate import Gate, Limiter
 from app.jobs import Jobs
 from app.ledger import Ledger, Seller
 from app.live import Feed, Hub
@@ -23,6 +23,7 @@ from app.mail.letters import Letters
 from app.purchase.paying import Till
 from app.purchase.waiting import Lists
 from app.settings import Settings
+from app.web.api.keys import ApiKeys
 from app.web.call import Call
 from app.web.catalogue import Catalogue
 from app.web.metrics import Metrics
@@ -70,12 +71,15 @@ class Doors:
     office: Office  # the seller's side: pools and connections of its own (R13)
     sellers: SellerSessions
     watch: Watch
+    api_keys: ApiKeys
+    api_limiter: Limiter  # requests of a key
     order_tokens: Signer  # [order id, shopper id, drop id, ms of the reservation]: carried by the redirect after a buy
     asked_tokens: Signer  # [code id, email as written, next]: held by the browser that asked for a sign-in code
     seller_asked_tokens: Signer  # the same, of the dashboard
     code_key: bytes
     second_factor_key: bytes  # sellers' second factors are made of it
     link_key: bytes
+    hook_key: bytes  # secrets of webhooks are made with it
 
     def link_of(self, order_id: UUID) -> str:
         """-> the address of an order's secret link."""

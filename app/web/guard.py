@@ -20,7 +20,7 @@ from app.gate import ASK, Limiter
 from app.languages import N_, _
 from app.settings import Settings
 from app.web.addresses import Addresses, is_loopback, limited_as
-from app.web.call import SCOPE_KEY, SELLER_PREFIX, Call
+from app.web.call import API_PREFIX, SCOPE_KEY, SELLER_PREFIX, Call
 from app.web.problems import FAULT, Problem, Problems, send_answer
 from app.web.ready import Later, Ready, lines
 from app.web.session import Session, Sessions
@@ -185,7 +185,7 @@ class Guard:
         problem = self.refuse_origin(call)
         if problem is None and call.path == UPLOAD_PATH and self.may_upload(call.cookie):
             return await self.read_upload(call, receive)
-        bytes_max = SELLER_BYTES_MAX if call.path.startswith(SELLER_PREFIX) else BODY_BYTES_MAX
+        bytes_max = SELLER_BYTES_MAX if call.path.startswith((SELLER_PREFIX, API_PREFIX)) else BODY_BYTES_MAX
         return problem or await self.read_body(call, receive, bytes_max)
 
     def session_of(self, call: Call) -> Session | None:

@@ -14,7 +14,7 @@ from litestar.exceptions import HTTPException
 
 from app.errors import BadInput, DoormanError, GateUnreachable, LedgerUnreachable, NotFound
 from app.languages import N_, _, spoken
-from app.web.call import Call, UnsupportedMedia
+from app.web.call import API_PREFIX, Call, UnsupportedMedia
 from app.web.render import Renderer
 
 HTML_TYPE = (b"content-type", b"text/html; charset=utf-8")
@@ -113,7 +113,7 @@ class Problems:
         headers: Headers = [NO_STORE, VARY, *problem.headers]
         if problem.retry_after_seconds is not None:
             headers.append((b"retry-after", b"%d" % problem.retry_after_seconds))
-        if call is None or call.wants_json:
+        if call is None or call.wants_json or call.path.startswith(API_PREFIX):
             headers.append(PROBLEM_TYPE)
             body = self.document(problem)
         elif call.partial:

@@ -8,6 +8,7 @@ from app.web.seller import (
     attention,
     audit,
     exports,
+    keys,
     orders,
     overview,
     people,
@@ -18,6 +19,7 @@ from app.web.seller import (
     second_factor,
     staff,
     watch,
+    webhooks,
     you,
 )
 from app.web.seller.access import PREFIX, check_rights, guard_of, seller_of
@@ -37,6 +39,8 @@ ROOMS = (
     orders,
     attention,
     exports,
+    keys,
+    webhooks,
 )
 
 

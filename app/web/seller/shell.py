@@ -26,6 +26,7 @@ PLACES = (
     Place(N_("Attention"), "/seller/attention", Right.ORDERS, counted="/seller/attention/count"),
     Place(N_("Accounts"), "/seller/accounts", Right.VIEW),
     Place(N_("Staff"), "/seller/staff", Right.STAFF),
+    Place(N_("API"), "/seller/keys", Right.KEYS, ("/seller/webhooks",)),
     Place(N_("Audit log"), "/seller/audit", Right.SHOP),
 )
 

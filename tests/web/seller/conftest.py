@@ -16,6 +16,8 @@ import pytest
 from app.domain.drops import Drop
 from app.domain.plan import Plan
 from app.domain.roles import Role
+from app.domain.scopes import Scope
+from app.web.api.keys import new_key
 from app.web.doors import Doors
 from app.web.seller.sessions import SellerSessions
 from tests.rehearsal.history import shelved
@@ -54,6 +56,11 @@ async def order(belongings: Belongings) -> UUID:
     order_id = await belongings.shop.holds(await belongings.drop(), await belongings.shop.shopper())
     await belongings.shop.pays(order_id)
     return order_id
+
+
+async def order_id(belongings: Belongings) -> UUID:
+    """-> the same, as the API calls it."""
+    return await belongings.of("order")
 
 
 async def mail_id(belongings: Belongings) -> int:
@@ -102,9 +109,34 @@ async def rehearsal(belongings: Belongings) -> str:
     return name
 
 
+async def name(belongings: Belongings) -> str:
+    """-> the file of that order's invoice."""
+    [paper] = await belongings.shop.ledger.invoices_of(await belongings.of("order"))
+    return f"{paper.number}.pdf"
+
+
 async def picture(belongings: Belongings) -> str:
     await belongings.of("rehearsal")
     return "01.webp"
+
+
+async def key_id(belongings: Belongings) -> int:
+    return await belongings.shop.ledger.make_api_key(belongings.shop_id, "Bot", [Scope.READ], new_key(), belongings.email)
+
+
+async def hook_id(belongings: Belongings) -> int:
+    return await belongings.shop.ledger.add_hook(belongings.shop_id, "https://example.com/in", ("order.paid",), bytes(20), "x")
+
+
+async def delivery_id(belongings: Belongings) -> int:
+    """-> an event that is on its way to the webhook."""
+    [row] = await belongings.shop.rows(
+        "INSERT INTO hook_deliveries (hook_id, event_id) "
+        "SELECT $1, id FROM events WHERE order_id = $2 AND kind = 'paid' RETURNING id",
+        await belongings.of("hook_id"),
+        await belongings.of("order"),
+    )
+    return row["id"]
 
 
 EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {
@@ -113,10 +145,15 @@ EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {
     "rehearsal": rehearsal,
     "picture": picture,
     "order": order,
+    "name": name,
     "mail_id": mail_id,
     "seller_id": seller_id,
     "session_id": session_id,
     "shop_id": shop_id,
+    "key_id": key_id,
+    "hook_id": hook_id,
+    "delivery_id": delivery_id,
+    "order_id": order_id,
 }
 
 
