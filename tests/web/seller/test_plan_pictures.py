@@ -79,6 +79,7 @@ async def test_a_plain_form_comes_back_with_the_picture_and_all_that_was_typed(s
     files = [("file", ("a.png", coloured("red"))), ("file", ("b.png", coloured("blue")))]
     page = await owner.post("/seller/pictures", data=typed, files=files)
     assert page.status_code == 200 and "Not saved yet." in page.text
+    assert f'href="/seller/drafts/{draft_id}?lang=de"' in page.text  # nobody can open /seller/pictures
     back = Fields(page.text).values
     assert back["title"] == "Typed since" and back["description"].split() == ["a", "b"] and back["variant-2-name"] == "Soot"
     assert len({back["picture-1-hash"], back["picture-2-hash"]}) == 2

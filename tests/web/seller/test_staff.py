@@ -1,6 +1,8 @@
 """Who works here: inviting, changing roles, removing; the last owner stays."""
 
 import asyncio
+import re
+from urllib.parse import urljoin
 
 from app.domain.roles import Role
 from app.ledger import Changed
@@ -99,6 +101,8 @@ async def test_removing_asks_first(shop, owner, viewer):
     asked = await owner.post(f"/seller/staff/{await id_of(shop, viewer.email)}/remove", headers=FORM)
     assert asked.status_code == 200 and "viewer@example.org" in asked.text and 'name="sure"' in asked.text
     assert await role_of(shop, viewer.email) == "viewer"
+    other_language = re.search(r'href="([^"]*\?lang=de)"', asked.text)[1]
+    assert (await owner.get(urljoin(str(asked.url), other_language))).status_code == 200
 
 
 async def test_whoever_is_removed_is_out_at_once(shop, owner, viewer):
