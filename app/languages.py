@@ -26,10 +26,10 @@ from babel.dates import format_date
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
-from babel.numbers import format_decimal
+from babel.numbers import format_decimal, format_percent
 from babel.units import format_unit
 
-from app.domain.money import format_money
+from app.domain.money import format_money, percent_of
 
 FOLDER = Path(__file__).resolve().parents[1] / "locale"
 DOMAIN = "doorman"
@@ -159,6 +159,11 @@ def mirrored_catalog() -> Catalog:
 def money(amount_minor: int, currency: str) -> str:
     """4900, 'EUR' -> '€49.00' or '49,00\u00a0€'."""
     return format_money(amount_minor, currency, _spoken.get().locale)
+
+
+def percent(basis_points: int) -> str:
+    """1900 -> '19%' or '19\u00a0%'; 725 -> '7.25%' or '7,25\u00a0%'."""
+    return format_percent(percent_of(basis_points) / 100, decimal_quantization=False, locale=_spoken.get().locale)
 
 
 def count(number: int) -> str:

@@ -7,6 +7,9 @@ import re
 
 import msgspec
 
+from app.domain.money import included_tax
+from app.languages import _, money, percent
+
 NUMBER = re.compile(r"([0-9]{4})-([0-9]{6,9})")
 
 
@@ -44,3 +47,11 @@ def parse_number(text: str) -> tuple[int, int] | None:
     """'2026-000012' -> (2026, 12); None for what is no number of an invoice."""
     found = NUMBER.fullmatch(text)
     return (int(found[1]), int(found[2])) if found else None
+
+
+def tax_line(gross_minor: int, currency: str, basis_points: int) -> str:
+    """4900, 'EUR', 1900 -> 'incl. 19% VAT: €7.82', in the reader's language; "" without a rate."""
+    if not basis_points:
+        return ""
+    tax = money(included_tax(gross_minor, basis_points), currency)
+    return _("incl. %(rate)s VAT: %(tax)s", rate=percent(basis_points), tax=tax)

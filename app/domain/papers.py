@@ -32,6 +32,11 @@ class Papers:
     privacy: str = ""
     refunds: str = ""
 
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """-> which of PAGES there are. Whoever says who they are has an imprint."""
+        return tuple(page for page in PAGES if getattr(self, page) or page == "imprint" and self.business_name)
+
 
 def papers_from(typed: dict[str, str]) -> tuple[Papers, dict[str, str]]:
     """-> the papers as typed, without spaces at their ends, and field -> sentence for what is wrong with them."""

@@ -21,6 +21,8 @@ from app.domain.drops import (
     ALT_CHARACTERS_MAX,
     ATTEMPTS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
+    EVERYWHERE_ELSE,
+    FEES_MAX,
     HOLD_SECONDS_MAX,
     PER_PERSON_MAX,
     PICTURES_MAX,
@@ -33,6 +35,7 @@ from app.domain.drops import (
     Drop,
     DropPicture,
     Waitlist,
+    fee_in,
 )
 from app.domain.schedule import Gap, Moment, Repeated, moment_of, typed_in, zone_named
 from app.errors import BadInput
@@ -67,6 +70,13 @@ class PlannedPicture(msgspec.Struct, frozen=True):
     alt: str = ""
 
 
+class PlannedFee(msgspec.Struct, frozen=True):
+    """What sending an order to one country costs; EVERYWHERE_ELSE stands for all that are not named."""
+
+    country: str = ""
+    amount: str = ""  # as a price: '4.90' whatever marks it was typed with
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """As it was typed. A `price` that is a number stands here as '49.00', whatever marks it was typed with."""
 
@@ -88,6 +98,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ships: bool = False
     served: str = EVERYWHERE
     countries: tuple[str, ...] = ()
+    tax: str = ""  # percent included in the price, '19' or '7.25'; "": nothing is said about tax
+    fees: tuple[PlannedFee, ...] = ()  # none: sent free of charge
     variants: tuple[PlannedVariant, ...] = (PlannedVariant(),)
     pictures: tuple[PlannedPicture, ...] = ()
 
@@ -126,6 +138,8 @@ def checked(plan: Plan, now: datetime) -> Checked:
     _check_times(plan, now, found)
     _check_rules(plan, found)
     _check_shipping(plan, found)
+    _check_tax(plan, found)
+    _check_fees(plan, found)
     _check_variants(plan.variants, found)
     check_pictures(plan.pictures, found)
     return found
@@ -187,6 +201,10 @@ def plan_of(drop: Drop, slug: str = "") -> Plan:
         ships=drop.ships,
         served=EVERYWHERE if drop.shipping_countries is None else LISTED,
         countries=drop.shipping_countries or (),
+        tax=f"{money.percent_of(drop.tax_basis_points):f}" if drop.tax_basis_points else "",
+        fees=tuple(
+            PlannedFee(country, f"{money.as_decimal(fee, drop.currency):f}") for country, fee in (drop.shipping_fees or {}).items()
+        ),
         variants=tuple(PlannedVariant(variant.name, str(variant.units_total)) for variant in drop.variants),
         pictures=tuple(PlannedPicture(picture.hash, picture.alt) for picture in drop.pictures),
     )
@@ -215,9 +233,13 @@ def price_typed(text: str, locale: str) -> str:
     return text if amount is None else f"{amount:f}"
 
 
+def amount_in(text: str) -> Decimal | None:
+    """-> an amount as a plan keeps it, where it is a number."""
+    return Decimal(text) if _AMOUNT.fullmatch(text) else None
+
+
 def price_amount(plan: Plan) -> Decimal | None:
-    """-> the price, where it is a number."""
-    return Decimal(plan.price) if _AMOUNT.fullmatch(plan.price) else None
+    return amount_in(plan.price)
 
 
 def check_pictures(pictures: Sequence[PlannedPicture], found: Checked) -> None:
@@ -330,6 +352,43 @@ def _check_shipping(plan: Plan, found: Checked) -> None:
     if listed and not COUNTRIES.issuperset(plan.countries):
         found.problems["countries"] = _("Choose countries from the list.")
     found.values |= {"ships": plan.ships, "shipping_countries": tuple(sorted(set(plan.countries))) if listed else None}
+
+
+def _check_tax(plan: Plan, found: Checked) -> None:
+    points = money.basis_points_of(Decimal(plan.tax)) if _AMOUNT.fullmatch(plan.tax) else None
+    if not plan.tax.strip():
+        points = 0
+    elif points is None:
+        found.problems["tax"] = _("A percentage from 0 to 100 with at most two decimals, such as 19 or 7.25.")
+    found.values["tax_basis_points"] = points
+
+
+def _check_fees(plan: Plan, found: Checked) -> None:
+    """A table of fees, if the drop is sent: each country once, amounts of the drop's currency; somewhere it must be sent."""
+    fees: dict[str, int] = {}
+    currency = plan.currency if "currency" not in found.problems else "EUR"
+    rows = plan.fees if plan.ships else ()
+    for position, row in enumerate(rows, 1):
+        name = f"fee-{position}"
+        if row.country not in COUNTRIES and row.country != EVERYWHERE_ELSE:
+            found.problems[f"{name}-country"] = _("Choose a country, or everywhere else.")
+        elif row.country in fees:
+            found.problems[f"{name}-country"] = _("This country has a fee already.")
+        minor = money.minor_of(Decimal(row.amount), currency) if _AMOUNT.fullmatch(row.amount) else None
+        if minor is None or minor > money.AMOUNT_MINOR_MAX:
+            found.problems[f"{name}-amount"] = _("An amount in the currency of the price; 0 is free of charge.")
+        fees.setdefault(row.country, minor or 0)
+    if len(rows) > FEES_MAX:
+        found.problems["fees"] = _("At most %(most)s lines.", most=FEES_MAX)
+    listed = found.values.get("shipping_countries")
+    unserved = [country for country in listed or () if fees and fee_in(fees, country) is None]
+    if unserved:
+        there = ", ".join(unserved)
+        found.problems["fees"] = _("No fee for: %(countries)s. Add them, or a line for everywhere else.", countries=there)
+    owed = (found.values.get("price_minor") or 0) * (found.values.get("per_person") or 1) + max(fees.values(), default=0)
+    if fees and owed > money.AMOUNT_MINOR_MAX and not found.problems.keys() & {"price", "per_person"}:
+        found.problems["fees"] = _("With this fee one person could owe more than the payment provider takes.")
+    found.values["shipping_fees"] = fees or None
 
 
 def _check_variants(variants: Sequence[PlannedVariant], found: Checked) -> None:

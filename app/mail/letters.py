@@ -21,6 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from app import languages
+from app.domain.invoices import tax_line
 from app.domain.links import link_key, order_link
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "mail"
@@ -107,7 +108,9 @@ def _environment(templates: Path, *, autoescape: bool, **parts: Callable[..., st
         extensions=["jinja2.ext.i18n"],
     )
     environment.install_gettext_callables(languages._, languages.ngettext, newstyle=True)
-    environment.globals.update(**parts, money=languages.money, when=languages.when, clock=_clock, language=languages.spoken)
+    environment.globals.update(
+        **parts, money=languages.money, tax_line=tax_line, when=languages.when, clock=_clock, language=languages.spoken
+    )
     return environment
 
 

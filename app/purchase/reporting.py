@@ -7,11 +7,12 @@ what is so by then. What the counts of the crowd lack (a web process that died) 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from math import ceil
 
 from app.clock import now
 from app.domain.drops import Drop
+from app.domain.money import percent_of
 from app.domain.orders import OrderState, Refusal
 from app.domain.verdicts import Verdict
 from app.ledger import Account, CountingGap, Ledger, OrdersLike, ParcelsLike, PlacesLike, RefundsLike, Stretch
@@ -131,7 +132,7 @@ class Report:
         return max(timedelta(), self.last_paid_at - self.drop.opens_at)
 
 
-async def report_of(ledger: Ledger, drop: Drop, *, tax_rate_percent: Decimal | None = None) -> Report:
+async def report_of(ledger: Ledger, drop: Drop) -> Report:
     """-> the report of a drop that the caller found by its shop."""
     orders = await ledger.report_orders(drop.id)
     demand = await demand_of(ledger, drop.id)
@@ -149,7 +150,7 @@ async def report_of(ledger: Ledger, drop: Drop, *, tax_rate_percent: Decimal | N
         places={row.state: row for row in await ledger.report_places(drop.id)},
         parcels={row.state: row for row in await ledger.report_parcels(drop.id)},
         refunds=await ledger.report_refunds(drop.id),
-        accounting=accounting_of(account, tax_rate_percent),
+        accounting=accounting_of(account),
     )
 
 
@@ -244,9 +245,8 @@ def end_of(row: OrdersLike) -> str | None:
     return "other"
 
 
-def accounting_of(account: Account, tax_rate_percent: Decimal | None) -> Accounting:
-    """`tax_rate_percent`: included in the price, 19 for 19 %; None: not set."""
-    if tax_rate_percent is None:
+def accounting_of(account: Account) -> Accounting:
+    """Tax as invoices and their corrections say it; without a rate nothing is said about tax."""
+    if not account.tax_basis_points:
         return Accounting(account, None, None)
-    included = Decimal(account.net_minor) * tax_rate_percent / (100 + tax_rate_percent)
-    return Accounting(account, tax_rate_percent, int(included.quantize(Decimal(1), ROUND_HALF_EVEN)))
+    return Accounting(account, percent_of(account.tax_basis_points), account.tax_minor)

@@ -7,14 +7,18 @@ from uuid import UUID
 from babel import Locale
 
 from app.domain.addresses import COUNTRIES, address_from
-from app.domain.drops import Drop
+from app.domain.drops import Drop, fee_in
 from app.domain.ids import drop_of
+from app.domain.orders import OrderState
 from app.errors import BadInput, NotFound
-from app.languages import Language, _, spoken
+from app.languages import N_, Language, _, spoken
 from app.web.call import Call
 from app.web.doors import Doors
 
 ID_CHARACTERS_MAX = 18
+OTHER_FEE = N_(
+    "Sending it there costs another fee, and the amount stands since the payment began. Choose a country of the same fee."
+)
 
 
 async def give_address(call: Call, doors: Doors, order_id: UUID, shopper_id: int, *, keep: bool) -> bool:
@@ -34,26 +38,38 @@ async def give_address(call: Call, doors: Doors, order_id: UUID, shopper_id: int
         nested = fields.get("address")
         address = address_from(nested if isinstance(nested, Mapping) else fields)
     await check_served(doors, order_id, address.country)
-    return await doors.ledger.send_to(order_id, shopper_id, address, keep=keep)
+    if await doors.ledger.send_to(order_id, shopper_id, address, keep=keep):
+        return True
+    await check_fee(doors, order_id, address.country)
+    return False
 
 
 async def check_served(doors: Doors, order_id: UUID, country: str) -> None:
     """BadInput when the order's drop is not sent to this country; the sentence says where it is sent."""
     drop = await doors.catalogue.find_by_id(drop_of(order_id))
-    if drop is None or drop.shipping_countries is None or country in drop.shipping_countries:
+    if drop is None or drop.shipping_to(country) is not None:
         return
     language = spoken()
-    there = ", ".join(sorted((country_name(code, language) for code in drop.shipping_countries), key=str.casefold))
+    there = ", ".join(name for _code, name in countries_of(drop, language))
     sentence = _("It is not sent to %(country)s, only to: %(countries)s.", country=country_name(country, language), countries=there)
     raise BadInput(sentence, field="country")
+
+
+async def check_fee(doors: Doors, order_id: UUID, country: str) -> None:
+    """BadInput when an address came too late for what sending there costs: the amount stands from the first attempt to pay."""
+    order = await doors.ledger.order(order_id)
+    if order is None or order.state not in (OrderState.PENDING_PAYMENT, OrderState.PAID):
+        return
+    if fee_in(order.shipping_fees, country) != order.shipping_minor and (order.attempts or order.state is OrderState.PAID):
+        raise BadInput(_(OTHER_FEE), field="country")
 
 
 def countries_of(drop: Drop | None, language: Language) -> tuple[tuple[str, str], ...]:
     """-> the countries that this drop is sent to, by name; all of them for one that goes everywhere."""
     everywhere = countries_in(language)
-    if drop is None or drop.shipping_countries is None:
+    if drop is None:
         return everywhere
-    return tuple(country for country in everywhere if country[0] in drop.shipping_countries)
+    return tuple(country for country in everywhere if drop.shipping_to(country[0]) is not None)
 
 
 def carries_address(call: Call) -> bool:

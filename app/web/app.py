@@ -27,7 +27,7 @@ from app.live import Hub
 from app.mail.letters import Letters
 from app.purchase.reserving import Counter
 from app.purchase.waiting import Lists
-from app.web import account, calendar, dev, farewell, health, keepsake, orders, pictures, sending, shop, waitlist, webhooks
+from app.web import account, calendar, dev, farewell, health, keepsake, law, orders, pictures, sending, shop, waitlist, webhooks
 from app.web.api import router as api
 from app.web.api.keys import ApiKeys
 from app.web.call import SCOPE_KEY, Call
@@ -79,6 +79,12 @@ ROUTES = [
     keepsake.ask_for_linked,
     keepsake.send_linked_to,
     keepsake.show_confirmation,
+    law.show_page,
+    law.show_imprint,
+    law.show_terms,
+    law.show_privacy,
+    law.own_invoice,
+    law.linked_invoice,
     calendar.remind,
     farewell.ask_first,
     farewell.delete_account,

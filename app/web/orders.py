@@ -16,11 +16,12 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 
 from app.clock import now_ms
+from app.domain.drops import fee_in
 from app.domain.ids import drop_of, parse_order_id
 from app.domain.orders import CONFIRMING, OrderState
 from app.errors import BadInput, NotFound
 from app.languages import _
-from app.ledger import Submitted
+from app.ledger import KeptAddress, OrderRow, Submitted
 from app.payments.stripe_provider import to_stripe
 from app.web.address_fields import carries_address, give_address
 from app.web.call import Call
@@ -98,6 +99,8 @@ async def pay_for(look: Look, call: Call, doors: Doors) -> Response:
         return told(call, doors, view, 202, {"authenticate": view.authenticate_url})
     if view.can_pay and view.ships and not await has_address(call, doors, own):
         return redirect(call, f"{view.url}/address")
+    if not await costs_as_shown(call, look):
+        return told(call, doors, (await look()).view, 409, {"state": view.state, "reason": "amount_changed"})
     submitted = await doors.till.submit(order_id, shopper_id, method)
     view = (await look()).view
     if isinstance(submitted, Submitted):
@@ -126,8 +129,16 @@ async def own_order(text: str, call: Call, doors: Doors) -> Own:
         return Own(order_id, shopper_id, await unwritten_order(order_id, shopper_id, call, doors))
     view = await with_history(recorded(row), order_id, doors)
     if view.ships and view.can_pay and view.address is None:
-        view = replace(view, kept=next(iter(await doors.ledger.addresses_of(shopper_id)), None))
+        view = with_kept(view, row, next(iter(await doors.ledger.addresses_of(shopper_id)), None))
     return Own(order_id, shopper_id, view)
+
+
+def with_kept(view: OrderView, row: OrderRow, kept: KeptAddress | None) -> OrderView:
+    """-> the order with the address that paying would take over, and what sending there costs; none where it is not sent."""
+    fee = None if kept is None else fee_in(row.shipping_fees, kept.address.country)
+    if fee is None or row.shipping_countries is not None and kept.address.country not in row.shipping_countries:
+        return view
+    return replace(view, kept=kept, fee_quoted=fee)
 
 
 async def has_address(call: Call, doors: Doors, own: Own) -> bool:
@@ -137,6 +148,12 @@ async def has_address(call: Call, doors: Doors, own: Own) -> bool:
     if own.view.address is None and call.wants_json:
         raise BadInput("Say where it goes before you pay.", field="address")
     return own.view.address is not None
+
+
+async def costs_as_shown(call: Call, look: Look) -> bool:
+    """Is the amount still the one that stood on the button? Another tab may have sent it elsewhere meanwhile."""
+    shown = call.fields().get("amount")
+    return shown in (None, "") or str(shown) == str((await look()).view.amount_minor)
 
 
 async def unwritten_order(order_id: UUID, shopper_id: int, call: Call, doors: Doors) -> OrderView:
@@ -177,7 +194,9 @@ def status_fragment(doors: Doors, view: OrderView, status: int = 200) -> Respons
 
 
 async def with_history(view: OrderView, order_id: UUID, doors: Doors) -> OrderView:
-    return replace(view, history=own_history(await doors.ledger.events_of(order_id), view.currency, view.reserved_at))
+    history = own_history(await doors.ledger.events_of(order_id), view.currency, view.reserved_at)
+    papers = tuple(await doors.ledger.invoices_of(order_id)) if view.paid_at else ()
+    return replace(view, history=history, papers=papers)
 
 
 def with_card_form(view: OrderView, doors: Doors) -> OrderView:
@@ -185,7 +204,7 @@ def with_card_form(view: OrderView, doors: Doors) -> OrderView:
     key = doors.settings.stripe_publishable_key
     if not key or not view.moving:
         return view
-    form = CardForm(STRIPE_SCRIPT, key, to_stripe(view.amount_minor, view.currency), view.currency.lower())
+    form = CardForm(STRIPE_SCRIPT, key, to_stripe(view.to_pay_minor, view.currency), view.currency.lower())
     return replace(view, card_form=form)
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from app.clock import from_ms, iso, now
 from app.domain.addresses import as_stored
 from app.domain.drops import Drop
+from app.domain.money import included_tax
 from app.domain.orders import CONFIRMING, GIVEN_BACK, AttemptState, MoneyState, OrderState, Refusal
 from app.gate import Receipt
 from app.languages import N_, _
@@ -106,6 +107,11 @@ def recorded(row: OrderRow) -> OrderView:
         paid_at=row.paid_at,
         shop_name=row.shop_name,
         contact=row.contact,
+        shop_id=row.shop_id,
+        shipping_minor=row.shipping_minor,
+        tax_basis_points=row.tax_basis_points,
+        law=tuple(row.law),
+        shipping_asked=waiting and row.shipping_fees is not None and row.address is None,
     )
 
 
@@ -160,13 +166,20 @@ def unrecorded(order_id: UUID, drop: Drop, receipt: Receipt | None, *, lost: boo
         token=token,
         ships=drop.ships,
         shop_name=drop.shop_name,
+        shop_id=drop.shop_id,
+        tax_basis_points=drop.tax_basis_points,
+        law=drop.law,
     )
 
 
 def order_document(view: OrderView) -> dict[str, Any]:
-    """The public contract's order; one that ships says where it goes."""
-    where = {"address": None if view.address is None else as_stored(view.address)} if view.ships else {}
-    return where | {
+    """The public contract's order; one that ships says where it goes and what of the amount that costs, one with a rate its tax."""
+    more: dict[str, Any] = {}
+    if view.ships:
+        more |= {"address": None if view.address is None else as_stored(view.address), "shipping_minor": view.shipping_minor}
+    if view.tax_basis_points:
+        more["tax_minor"] = included_tax(view.amount_minor, view.tax_basis_points)
+    return more | {
         "order": view.id,
         "drop": view.drop_slug,
         "variant": view.variant,

@@ -13,7 +13,8 @@ Everywhere (globals; also inside imported macros)
     when(moment) -> '30 Nov 2026, 20:00 UTC'           clock(moment) -> '20:00:00' UTC
     day(moment) -> '30 Nov 2026'                       count(n) -> '18,904'; all of these in the language of the request
     until(seconds) -> '12:47', '1:02:47', '46 days'
-    country(code) -> 'Sweden'
+    country(code) -> 'Sweden'                          percent(1900) -> '19 %'
+    tax_line(amount_minor, currency, basis_points) -> 'incl. 19 % VAT: 7.82 EUR', "" without a rate
     static(name) -> '/static/app.css?v=1a2b3c4d5e6f'   picture(drop, suffix) -> its address, or the srcset of one format
     picture_by_hash(hash, suffix) -> the same of any picture, thumbnail(hash) -> its smallest width
     markdown(text) -> HTML of a seller's description, safe to show; about(text) -> its beginning in plain words
@@ -80,6 +81,8 @@ from app import clock, languages
 from app.clock import iso
 from app.domain.addresses import Address
 from app.domain.drops import Drop, Phase
+from app.domain.invoices import tax_line
+from app.domain.papers import PAGES
 from app.ledger import KeptAddress
 from app.pictures import FALLBACK_WIDTH, WIDTHS
 from app.web.markdown import about, markdown
@@ -212,6 +215,13 @@ class OrderView:
     contact: str | None = None  # whom to ask about it
     history: tuple[Any, ...] = ()  # Moment(at, text) of app/web/history.py, oldest first
     card_form: "CardForm | None" = None  # None: the test cards in `cards`
+    shop_id: int = 0
+    shipping_minor: int = 0  # of the amount, for sending
+    tax_basis_points: int = 0  # included in the amount; 0: nothing is said about tax
+    law: tuple[str, ...] = ()  # which pages its shop has: imprint, terms, privacy, refunds
+    papers: tuple[Any, ...] = ()  # NumberedPaper: its invoice and the corrections of it
+    shipping_asked: bool = False  # what sending costs is not known before it is known where to
+    fee_quoted: int = 0  # what sending to `kept` would add to the amount
     link: str = ""  # the path of its secret link, when that is the door its reader came by; "": the owner, signed in
 
     @property
@@ -222,6 +232,19 @@ class OrderView:
     @property
     def confirmation_url(self) -> str:
         return self.link or f"{self.url}/confirmation"
+
+    @property
+    def to_pay_minor(self) -> int:
+        """What is owed, or would be once it goes to `kept`."""
+        return self.amount_minor + self.fee_quoted
+
+    @property
+    def fee_shown(self) -> int:
+        return self.shipping_minor + self.fee_quoted
+
+    @property
+    def goods_minor(self) -> int:
+        return self.amount_minor - self.shipping_minor
 
     @property
     def numbered(self) -> bool:
@@ -329,6 +352,9 @@ class Renderer:
         self.environment.globals.update(
             money=languages.money,
             count=languages.count,
+            percent=languages.percent,
+            law_pages=PAGES,
+            tax_line=tax_line,
             until=languages.until,
             when=languages.when,
             day=languages.day,

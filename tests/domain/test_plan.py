@@ -1,5 +1,6 @@
 """A plan says everything that is in the way of publishing it, field by field, and gives what a drop needs once nothing is."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 from app.domain.drops import DropPicture, Waitlist
 from app.domain.plan import (
     Plan,
+    PlannedFee,
     PlannedPicture,
     PlannedVariant,
     checked,
@@ -65,6 +67,8 @@ def test_a_complete_plan_is_a_drop():
         "waitlist": Waitlist.OFFERS,
         "ships": True,
         "shipping_countries": ("DE", "SE"),
+        "tax_basis_points": 0,
+        "shipping_fees": None,
         "variants": (("S", 5), ("M", 1000)),
         "pictures": (DropPicture(HASH, "a lamp"),),
     }
@@ -187,3 +191,45 @@ def test_a_published_drop_can_be_planned_again():
     assert checked(plan, NOW).values["price_minor"] == drop.price_minor
     again = copied(plan)
     assert (again.slug, again.opens, again.closes, again.title) == ("", "", "", drop.title)
+
+
+@pytest.mark.parametrize(("typed", "points"), [("", 0), ("19", 1900), ("7.25", 725), ("0", 0), ("100", 10_000)])
+def test_a_tax_rate_is_percent_with_two_decimals(typed, points):
+    assert checked(changed(tax=typed), NOW).values["tax_basis_points"] == points
+
+
+@pytest.mark.parametrize("typed", ["7.255", "101", "a lot", "-1"])
+def test_a_tax_rate_that_is_none_is_said_at_its_field(typed):
+    assert list(checked(changed(tax=typed), NOW).problems) == ["tax"]
+
+
+def fees(*rows: tuple[str, str]) -> tuple[PlannedFee, ...]:
+    return tuple(PlannedFee(country, amount) for country, amount in rows)
+
+
+def test_shipping_fees_are_amounts_of_the_currency_by_country():
+    found = checked(changed(fees=fees(("DE", "4.90"), ("*", "0"))), NOW)
+    assert found.complete and found.values["shipping_fees"] == {"DE": 490, "*": 0}
+    assert checked(changed(ships=False, fees=fees(("DE", "x"))), NOW).values["shipping_fees"] is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "field"),
+    [
+        ([("", "1"), ("*", "1")], "fee-1-country"),
+        ([("XX", "1"), ("*", "1")], "fee-1-country"),
+        ([("DE", "1"), ("DE", "2"), ("*", "1")], "fee-2-country"),
+        ([("DE", "1.005"), ("*", "1")], "fee-1-amount"),
+        ([("DE", ""), ("*", "1")], "fee-1-amount"),
+        ([("DE", "1")], "fees"),  # Sweden is listed and has none
+        ([("*", "999999.99")], "fees"),
+    ],
+)
+def test_a_fee_that_cannot_be_is_said_in_its_line(rows, field):
+    assert list(checked(changed(fees=fees(*rows)), NOW).problems) == [field]
+
+
+def test_tax_and_fees_of_a_published_drop_are_planned_again():
+    drop = replace(a_drop(), ships=True, tax_basis_points=725, shipping_fees={"DE": 490, "*": 1900})
+    plan = plan_of(drop)
+    assert (plan.tax, plan.fees) == ("7.25", fees(("DE", "4.90"), ("*", "19.00")))

@@ -21,6 +21,7 @@ def message(kind, *, order=True, language="en", **facts):
         "quantity": 2, "amount_minor": 9800, "currency": "EUR", "pay_by": datetime(2026, 11, 30, 20, 0, tzinfo=UTC),
         "attempts_left": 2, "order_reason": None, "charged": False, "closes_at": None, "offer_seconds": 600.0, "waitlist": "offers",
         "opens": "20:00 UTC", "opens_at": "2026-12-01T20:00:00Z", "place_number": 7, "tracking": "SBX000000001",
+        "shipping_minor": 490, "tax_basis_points": 1900, "invoiced": True, "ships_for_fee": True,
         "why": "seller", "returned_minor": 4900, "code": "012345", "minutes": 10,
         "asked_at": datetime(2026, 11, 30, 19, 0, tzinfo=UTC), **facts,
     }  # fmt: skip

@@ -87,17 +87,16 @@ def test_answers_fall_into_the_series_of_their_meaning():
     assert series_of(buckets, NOON, 5, 4) == ([0, 0, 1, 0], [0, 0, 5, 0], [0, 0, 9, 0])
 
 
-def account(gross: int, refunded: int = 0) -> Account:
-    return Account(1, "lamp", "Lamp", "EUR", NOON, 1, 1, gross, refunded, 0)
+def account(gross: int, refunded: int = 0, *, points: int = 0, tax: int = 0) -> Account:
+    return Account(1, "lamp", "Lamp", "EUR", NOON, 1, 1, gross, refunded, 0, 490, points, tax)
 
 
-@pytest.mark.parametrize(
-    ("net", "rate", "tax"), [(11_900, "19", 1900), (10_700, "7", 700), (4900, "19", 782), (0, "19", 0), (4900, "0", 0)]
-)
-def test_tax_is_the_part_of_the_net_amount_that_the_rate_makes(net, rate, tax):
-    assert accounting_of(account(net + 500, 500), Decimal(rate)).tax_minor == tax
+@pytest.mark.parametrize(("points", "rate"), [(1900, "19"), (725, "7.25")])
+def test_tax_is_what_the_papers_say_beside_its_rate(points, rate):
+    accounting = accounting_of(account(5400, 500, points=points, tax=782))
+    assert (accounting.tax_minor, accounting.tax_rate_percent) == (782, Decimal(rate))
 
 
 def test_without_a_rate_nothing_is_said_about_tax():
-    accounting = accounting_of(account(4900), None)
+    accounting = accounting_of(account(4900))
     assert (accounting.net_minor, accounting.tax_minor, accounting.tax_rate_percent) == (4900, None, None)

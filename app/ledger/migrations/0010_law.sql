@@ -81,6 +81,7 @@ DO $$ BEGIN
         || rtrim(pg_get_viewdef('order_details'::regclass), ';') || ') AS known '
         'JOIN orders ON orders.id = known.order_id JOIN drops ON drops.id = known.drop_id';
     EXECUTE 'CREATE OR REPLACE VIEW letters AS SELECT known.*, orders.shipping_minor, drops.tax_basis_points, '
+        'drops.ships AND drops.shipping_fees IS NOT NULL AND orders.address IS NULL AS ships_for_fee, '
         'EXISTS (SELECT FROM invoices WHERE invoices.order_id = known.order_id) AS invoiced FROM ('
         || rtrim(pg_get_viewdef('letters'::regclass), ';') || ') AS known LEFT JOIN orders ON orders.id = known.order_id '
         'LEFT JOIN places ON places.id = known.place_id LEFT JOIN drops ON drops.id = coalesce(orders.drop_id, places.drop_id)';

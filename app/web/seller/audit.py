@@ -58,6 +58,9 @@ ACTIONS = (
     N_("mail sent again"),
     N_("mail looked at"),
     N_("address corrected"),
+    # shop
+    N_("shop settings changed"),
+    # files
     N_("orders exported"),
     N_("money exported"),
     # programs

@@ -22,7 +22,7 @@ from litestar.response import Stream
 
 from app.clock import now
 from app.domain.addresses import FIELDS, as_stored
-from app.domain.money import as_decimal
+from app.domain.money import as_decimal, included_tax, percent_of
 from app.domain.roles import Right
 from app.errors import BadInput
 from app.languages import N_, Language, spoken
@@ -58,10 +58,11 @@ BEGINNING = Spot(datetime(1, 1, 1, tzinfo=UTC), UUID(int=0))
 ORDER_COLUMNS = (
     "order", "drop", "drop_title", "variant", "quantity", "state", "reason", "payment", "amount", "captured", "refunded",
     "currency", "reserved_at", "paid_at", "ended_at", "email", "name", "street", "more", "postcode", "town", "region", "country",
-    "parcel", "parcel_number", "tracking", "payment_reference",
+    "parcel", "parcel_number", "tracking", "payment_reference", "shipping", "tax_rate_percent", "tax_included", "invoice",
 )  # fmt: skip
 MONEY_COLUMNS = (
     "at", "kind", "order", "drop", "drop_title", "variant", "quantity", "amount", "currency", "purpose", "payment_reference",
+    "shipping", "tax_included", "invoice",
 )  # fmt: skip
 
 
@@ -179,6 +180,8 @@ def order_row_in(tell: Teller) -> Callable[[OrderLine], list]:
             stamp(tell, line.ended_at), line.email,
             *(as_stored(where).values() if where else [""] * len(FIELDS)),
             line.parcel or "", line.parcel_number or "", line.tracking or "", line.intent_id or "",
+            amount(line.shipping_minor, line.currency), Number(percent_of(line.tax_basis_points)),
+            amount(included_tax(line.amount_minor, line.tax_basis_points), line.currency), line.invoice,
         ]  # fmt: skip
 
     return row
@@ -189,6 +192,7 @@ def money_row_in(tell: Teller) -> Callable[[MoneyLine], list]:
         return [
             tell.stamp(line.at), line.kind, str(line.order_id), line.drop_slug, line.drop_title, line.variant, line.quantity,
             amount(line.amount_minor, line.currency), line.currency, line.purpose.removesuffix(":in"), line.reference or "",
+            amount(line.shipping_minor, line.currency), amount(line.tax_minor, line.currency), line.invoice,
         ]  # fmt: skip
 
     return row

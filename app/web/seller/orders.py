@@ -216,6 +216,7 @@ async def show_order(order: FromPath[str], call: ThisCall, doors: TheseDoors, se
         "moving": is_moving(story),
         "alone": call.partial,
         "tell": tell,
+        "papers": await doors.office.ledger.invoices_of(story.order.order_id),
     }
     if call.partial:
         return doors.fragment("order_story.html", **told)

@@ -19,6 +19,7 @@ from litestar.params import FromPath
 from app import clock
 from app.domain.drops import PICTURES_MAX, Drop, Phase
 from app.domain.money import current_currencies
+from app.domain.papers import missing_pages
 from app.domain.plan import Checked, Plan, checked, checked_words, copied, plan_of
 from app.domain.roles import Right
 from app.domain.schedule import Moment, moment_of, typed_in, zones
@@ -41,6 +42,7 @@ from app.web.seller.plan_form import (
     WAITLISTS,
     Form,
     differences,
+    fee_country,
     form_of,
     hidden_fields,
     plan_from,
@@ -135,13 +137,14 @@ async def stale_draft(call: Call, doors: Doors, seller: Seller, draft_id: int, m
 @get("/drafts/{draft_id:int}/preview", right=Right.PLAN)
 async def preview_draft(draft_id: FromPath[int], call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
     draft = await own_draft(doors, seller, draft_id)
-    drop = drop_of(draft.plan, seller.shop_id, seller.shop_name)
+    law = (await doors.office.ledger.papers(seller.shop_id)).papers.pages
+    drop = drop_of(draft.plan, seller.shop_id, seller.shop_name, law)
     return preview_page(call, doors, drop, back=f"/seller/drafts/{draft_id}")
 
 
 @get("/drafts/{draft_id:int}/publish", right=Right.SELL)
 async def ask_to_publish(draft_id: FromPath[int], call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
-    return publish_page(call, doors, seller, await own_draft(doors, seller, draft_id))
+    return await publish_page(call, doors, seller, await own_draft(doors, seller, draft_id))
 
 
 @post("/drafts/{draft_id:int}/publish", status_code=201, right=Right.SELL)
@@ -153,12 +156,12 @@ async def publish(draft_id: FromPath[int], call: ThisCall, doors: TheseDoors, se
         drop = await publish_draft(doors.office, seller.shop_id, draft_id, version, seller.actor)
     except Stale:
         draft = await own_draft(doors, seller, draft_id)
-        return publish_page(call, doors, seller, draft, status=409, said=_(STALE_SENTENCE))
+        return await publish_page(call, doors, seller, draft, status=409, said=_(STALE_SENTENCE))
     except BadInput as error:
         if call.wants_json:
             raise
         problems = error.problems if isinstance(error, Incomplete) else {error.field or "": words_of(error)}
-        return publish_page(call, doors, seller, draft, status=422, problems=problems)
+        return await publish_page(call, doors, seller, draft, status=422, problems=problems)
     if call.wants_json:
         return document({"drop": drop.id, "slug": drop.slug}, status=201)
     return redirect(call, f"/seller/drops/{drop.id}/edit?published=1")
@@ -331,6 +334,7 @@ def drop_page(
         saved=saved,
         published=published,
         opens=typed_in(drop.opens_at, drop.time_zone)[0].replace("T", " "),
+        fees=fees_said(drop),
         **fields_context(call, form, at, f"/seller/drops/{drop.id}/edit"),
     )
 
@@ -347,7 +351,7 @@ def fields_context(call: Call, form: Form, at: str, action: str) -> dict[str, An
     }
 
 
-def publish_page(
+async def publish_page(
     call: Call,
     doors: Doors,
     seller: Seller,
@@ -363,12 +367,13 @@ def publish_page(
     found = status_of(draft)
     if problems is None:
         problems = found.problems
-    drop = None if problems else drop_of(draft.plan, seller.shop_id, seller.shop_name)
+    law = (await doors.office.ledger.papers(seller.shop_id)).papers.pages
+    drop = None if problems else drop_of(draft.plan, seller.shop_id, seller.shop_name, law)
     title = _("Publish “%(title)s”?", title=draft.plan.title or _("Untitled"))
     opens = draft.plan.opens.replace("T", " ")
     return doors.seller_page(
         call, seller, "seller/publish.html", title=title, status=status, draft=draft, drop=drop, problems=problems, said=said,
-        opens=opens,
+        opens=opens, fees=fees_said(drop), missing=[_(name) for name in missing_pages(law)],
     )  # fmt: skip
 
 
@@ -423,6 +428,11 @@ def chosen_scene(call: Call, drop: Drop) -> tuple[Scene, str, str]:
 
 
 # ---- what they share
+
+
+def fees_said(drop: Drop | None) -> list[tuple[str, int]]:
+    """-> what sending costs, a country a line, by its name; none for a drop that is sent free of charge."""
+    return [(fee_country(country), fee) for country, fee in ((drop.shipping_fees if drop else None) or {}).items()]
 
 
 async def own_draft(doors: Doors, seller: Seller, draft_id: int) -> Draft:

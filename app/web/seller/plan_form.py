@@ -12,11 +12,12 @@ import msgspec
 from babel.numbers import format_decimal
 
 from app.domain.addresses import COUNTRIES
-from app.domain.drops import PICTURES_MAX, VARIANTS_MAX
-from app.domain.plan import LISTED, Checked, Plan, PlannedPicture, PlannedVariant, price_amount, price_typed
+from app.domain.drops import EVERYWHERE_ELSE, FEES_MAX, PICTURES_MAX, VARIANTS_MAX
+from app.domain.plan import LISTED, Checked, Plan, PlannedFee, PlannedPicture, PlannedVariant, amount_in, price_typed
 from app.errors import BadInput
 from app.languages import N_, Language, _, spoken
 from app.ledger.people import HASH
+from app.web.address_fields import country_name
 
 TEXTS = (
     "title", "slug", "description", "currency", "time_zone", "opens", "opens_which", "closes", "closes_which", "per_person", "hold",
@@ -28,6 +29,7 @@ LABELS = {  # field -> what it is called, in the order of the page
     "description": N_("Description"),
     "price": N_("Price"),
     "currency": N_("Currency"),
+    "tax": N_("Tax included"),
     "time_zone": N_("Time zone"),
     "opens": N_("Opens"),
     "opens_which": N_("Opens: which of the two"),
@@ -42,6 +44,7 @@ LABELS = {  # field -> what it is called, in the order of the page
     "ships": N_("Sent by parcel"),
     "served": N_("Sent to"),
     "countries": N_("Countries"),
+    "fees": N_("Shipping fees"),
     "pictures": N_("Pictures"),
 }
 WAITLISTS = {
@@ -59,6 +62,8 @@ class Form:
     plan: Plan
     version: int
     price: str  # as the reader's language writes it
+    tax: str
+    fees: tuple[PlannedFee, ...]
     checked: Checked | None = None
     unsaved: bool = False
     more: Mapping[str, str] = field(default_factory=dict)  # problems beyond those of the plan itself: field -> sentence
@@ -76,14 +81,21 @@ class Form:
 
 
 def form_of(plan: Plan, version: int, **more: Any) -> Form:
-    return Form(plan, version, price_shown(plan, spoken()), **more)
+    language = spoken()
+    fees = tuple(PlannedFee(fee.country, number_shown(fee.amount, language)) for fee in plan.fees)
+    return Form(plan, version, price_shown(plan, language), number_shown(plan.tax, language), fees, **more)
 
 
 def price_shown(plan: Plan, language: Language) -> str:
     """'1234.50' -> '1.234,50' for a German; what is no number as it was typed."""
-    amount = price_amount(plan)
+    return number_shown(plan.price, language)
+
+
+def number_shown(text: str, language: Language) -> str:
+    """-> the same of any amount that a plan keeps."""
+    amount = amount_in(text)
     if amount is None:
-        return plan.price
+        return text
     decimals = max(0, -amount.as_tuple().exponent)
     return format_decimal(amount, format=f"#,##0{'.' if decimals else ''}{'0' * decimals}", locale=language.locale)
 
@@ -94,6 +106,16 @@ def plan_from(fields: Mapping[str, Any], base: Plan) -> Plan:
     if "price" in fields:
         typed = _text(fields, "price")
         changes["price"] = base.price if typed == price_shown(base, spoken()) else price_typed(typed, spoken().locale)
+    if "tax" in fields:
+        changes["tax"] = number_typed(_text(fields, "tax"), base.tax)
+    if "has_fees" in fields:
+        rows = [
+            (_text(fields, f"fee-{n}-country"), _text(fields, f"fee-{n}-amount"))
+            for n in range(1, FEES_MAX + 1)
+            if f"fee-{n}-country" in fields
+        ]
+        before = {fee.country: fee.amount for fee in base.fees}
+        changes["fees"] = tuple(PlannedFee(country, number_typed(amount, before.get(country, ""))) for country, amount in rows)
     if "description" in changes:
         changes["description"] = changes["description"].replace("\r\n", "\n")  # as forms send the ends of lines
     if "currency" in changes:
@@ -117,6 +139,11 @@ def plan_from(fields: Mapping[str, Any], base: Plan) -> Plan:
     return msgspec.structs.replace(base, **changes)
 
 
+def number_typed(typed: str, before: str) -> str:
+    """-> as a plan keeps it: what stood there, where it was not touched, else what it means in the reader's language."""
+    return before if typed == number_shown(before, spoken()) else price_typed(typed.strip(), spoken().locale)
+
+
 def version_from(fields: Mapping[str, Any]) -> int:
     """-> the version that the form was made of; 0, which none has, for anything odd."""
     text = fields.get("version", "")
@@ -128,12 +155,16 @@ def rearranged(plan: Plan, do: str) -> Plan | None:
     """A button's word ('variant-add', 'picture-up-2', ...) -> the plan with that row added, removed or moved; None: no such."""
     kind, _dash, rest = do.partition("-")
     verb, _dash, number = rest.partition("-")
-    name = {"variant": "variants", "picture": "pictures"}.get(kind)
+    name = {"variant": "variants", "picture": "pictures", "fee": "fees"}.get(kind)
     if name is None:
         return None
     rows = list(getattr(plan, name))
     if do == "variant-add":
         rows = [*rows, PlannedVariant()] if len(rows) < VARIANTS_MAX else rows
+    elif do == "fee-add":
+        named = {row.country for row in rows}
+        country = "" if EVERYWHERE_ELSE in named or not rows else EVERYWHERE_ELSE  # the second line is most often that
+        rows = [*rows, PlannedFee(country)] if len(rows) < FEES_MAX else rows
     elif number.isascii() and number.isdigit() and 1 <= int(number[:6]) <= len(rows) and verb in ("remove", "up", "down"):
         at = int(number) - 1
         row = rows.pop(at)
@@ -170,6 +201,10 @@ def said(name: str, plan: Plan) -> str:
             return "\n".join(f"{variant.name or '–'}: {variant.units or '–'}" for variant in value)
         case "pictures":
             return "\n".join(f"{number}. {picture.alt or picture.hash[:8]}" for number, picture in enumerate(value, 1))
+        case "fees":
+            return "\n".join(f"{fee_country(fee.country)}: {number_shown(fee.amount, spoken()) or '–'}" for fee in value)
+        case "tax":
+            return number_shown(value, spoken())
         case "countries":
             return ", ".join(value)
         case "ships":
@@ -186,15 +221,23 @@ def said(name: str, plan: Plan) -> str:
 def hidden_fields(plan: Plan) -> dict[str, str]:
     """-> the plan as the fields of a form, to be sent again as it is."""
     fields = {name: getattr(plan, name) for name in TEXTS} | {"price": price_shown(plan, spoken())}
-    fields |= {name: "1" for name in ("has_shipping", "has_countries", "has_variants", "has_pictures")}
+    fields |= {"tax": number_shown(plan.tax, spoken())}
+    fields |= {name: "1" for name in ("has_shipping", "has_countries", "has_fees", "has_variants", "has_pictures")}
     if plan.ships:
         fields["ships"] = "on"
     fields |= {f"country-{code}": "on" for code in plan.countries}
     for number, variant in enumerate(plan.variants, 1):
         fields |= {f"variant-{number}-name": variant.name, f"variant-{number}-units": variant.units}
+    for number, fee in enumerate(plan.fees, 1):
+        fields |= {f"fee-{number}-country": fee.country, f"fee-{number}-amount": number_shown(fee.amount, spoken())}
     for number, picture in enumerate(plan.pictures, 1):
         fields |= {f"picture-{number}-hash": picture.hash, f"picture-{number}-alt": picture.alt}
     return fields
+
+
+def fee_country(code: str) -> str:
+    """-> a country in a table of fees, by its name."""
+    return _("Everywhere else") if code == EVERYWHERE_ELSE else country_name(code, spoken()) if code else "–"
 
 
 def sends_parcels_to_listed(plan: Plan) -> bool:

@@ -38,8 +38,8 @@ OPENS_IN = timedelta(days=1)  # of a plan that does not say
 VISITOR = Mine(signed_in=False, key="", allowed=0, orders=(), said=None)
 
 
-def drop_of(plan: Plan, shop_id: int, shop_name: str) -> Drop:
-    """-> the drop that this plan would be, with what it does not say yet filled in."""
+def drop_of(plan: Plan, shop_id: int, shop_name: str, law: tuple[str, ...] = ()) -> Drop:
+    """-> the drop that this plan would be, with what it does not say yet filled in. `law`: the pages that its shop has."""
     now = clock.now()
     values = {name: value for name, value in checked(plan, now).values.items() if value is not None}
     pictures = tuple(DropPicture(picture.hash, picture.alt) for picture in plan.pictures)
@@ -67,6 +67,10 @@ def drop_of(plan: Plan, shop_id: int, shop_name: str) -> Drop:
         offer_seconds=values.get("offer_seconds", 600),
         waitlist=values.get("waitlist", Waitlist.OFFERS),
         ships=plan.ships,
+        shipping_countries=values.get("shipping_countries"),
+        tax_basis_points=values.get("tax_basis_points", 0),
+        shipping_fees=values.get("shipping_fees"),
+        law=law,
         time_zone=plan.time_zone,
         pictures=pictures,
     )

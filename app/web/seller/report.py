@@ -29,7 +29,7 @@ from app.web.seller.exports import Number, amount, as_csv
 CSV = "text/csv"
 COLUMNS = (
     "drop", "drop_title", "opens_at", "currency", "orders", "units", "gross", "refunds", "net", "refunds_under_way",
-    "tax_rate_percent", "tax_included", "fees",
+    "tax_rate_percent", "tax_included", "fees", "shipping",
 )  # fmt: skip
 FEES_UNKNOWN = "unknown"  # the provider keeps them before it pays out
 
@@ -76,6 +76,8 @@ class Totals:
     gross_minor: int
     refunded_minor: int
     net_minor: int
+    shipping_minor: int
+    tax_minor: int
 
 
 @get("/drops/{drop_id:int}/report", right=Right.VIEW)
@@ -109,14 +111,14 @@ async def export_drop(drop_id: FromPath[int], doors: TheseDoors, seller: ThisSel
     accounts = await doors.office.ledger.accounts(seller.shop_id, drop_id)
     if not accounts:
         raise NotFound(f"there is no drop {drop_id}")
-    return as_file([accounting_of(account, None) for account in accounts], f"accounts-{accounts[0].slug}.csv")
+    return as_file([accounting_of(account) for account in accounts], f"accounts-{accounts[0].slug}.csv")
 
 
 @get("/accounts", right=Right.VIEW)
 async def show_accounts(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
     accounts = await doors.office.ledger.accounts(seller.shop_id)
     if call.wants_json:
-        return document({"drops": [account_document(accounting_of(account, None)) for account in accounts]})
+        return document({"drops": [account_document(accounting_of(account)) for account in accounts]})
     return doors.seller_page(
         call, seller, "seller/accounts.html", title=_("Accounts"), accounts=accounts, totals=totals_of(accounts)
     )
@@ -125,7 +127,7 @@ async def show_accounts(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -
 @get("/accounts.csv", right=Right.VIEW)
 async def export_accounts(doors: TheseDoors, seller: ThisSeller) -> Response:
     accounts = await doors.office.ledger.accounts(seller.shop_id)
-    return as_file([accounting_of(account, None) for account in accounts], "accounts.csv")
+    return as_file([accounting_of(account) for account in accounts], "accounts.csv")
 
 
 def is_over(drop: Drop) -> bool:
@@ -233,6 +235,7 @@ def account_document(accounting: Accounting) -> dict[str, Any]:
         "tax_rate_percent": None if accounting.tax_rate_percent is None else str(accounting.tax_rate_percent),
         "tax_minor": accounting.tax_minor,
         "fees_minor": None,
+        "shipping_minor": account.shipping_minor,
     }
 
 
@@ -248,6 +251,8 @@ def totals_of(accounts: Iterable[Account]) -> list[Totals]:
             sum(account.gross_minor for account in some),
             sum(account.refunded_minor for account in some),
             sum(account.net_minor for account in some),
+            sum(account.shipping_minor for account in some),
+            sum(account.tax_minor for account in some),
         )
         for currency, some in sorted(of.items())
     ]
@@ -278,6 +283,7 @@ def csv_row(accounting: Accounting) -> tuple[str | int, ...]:
         "" if accounting.tax_rate_percent is None else Number(accounting.tax_rate_percent),
         "" if accounting.tax_minor is None else amount(accounting.tax_minor, currency),
         FEES_UNKNOWN,
+        amount(account.shipping_minor, currency),
     )
 
 

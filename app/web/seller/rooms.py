@@ -9,6 +9,7 @@ from app.web.seller import (
     audit,
     exports,
     keys,
+    law,
     orders,
     overview,
     people,
@@ -41,6 +42,7 @@ ROOMS = (
     exports,
     keys,
     webhooks,
+    law,
 )
 
 

@@ -27,6 +27,7 @@ PLACES = (
     Place(N_("Accounts"), "/seller/accounts", Right.VIEW),
     Place(N_("Staff"), "/seller/staff", Right.STAFF),
     Place(N_("API"), "/seller/keys", Right.KEYS, ("/seller/webhooks",)),
+    Place(N_("Shop"), "/seller/shop", Right.SHOP),
     Place(N_("Audit log"), "/seller/audit", Right.SHOP),
 )
 
