@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import structlog
 
 from app.clock import to_ms
-from app.domain.drops import Door, Drop
+from app.domain.drops import UNITS_MAX, Door, Drop
 from app.errors import BadInput, GateUnreachable, NotFound
 from app.gate import Gate
 from app.ledger import Ledger, NewDrop
@@ -93,6 +93,9 @@ async def add_units(office: Office, slug: str, variant_name: str | None, units: 
         raise BadInput(f"{slug} is cancelled; it takes no units")
     if variant is None:
         raise BadInput(f"{slug} has these variants: {', '.join(v.name for v in drop.variants)}", field="variant")
+    repeated = op_id is not None and await office.ledger.adjustment(op_id) is not None
+    if variant.units_total + units > UNITS_MAX and not repeated:
+        raise BadInput(f"{slug} / {variant.name} would have more than {UNITS_MAX} units", field="units")
     if not await office.ledger.add_units(drop.id, variant.id, units, op_id or uuid4()):
         raise BadInput(f"{slug} / {variant.name} has fewer than {-units} unsold units", field="units")
     try:

@@ -17,7 +17,7 @@ from litestar.params import FromPath
 
 from app import clock
 from app.domain.drops import UNITS_MAX, Door, Drop, Variant
-from app.domain.plan import POSTPONE_SECONDS_MIN, Plan, checked_times
+from app.domain.plan import POSTPONE_SECONDS_MIN, Plan, checked_times, refuse_postponing
 from app.domain.roles import Right
 from app.domain.schedule import typed_in
 from app.errors import BadInput
@@ -75,6 +75,10 @@ async def postpone_drop(drop_id: FromPath[int], call: ThisCall, doors: TheseDoor
     found = checked_times(times, clock.now())
     if found.complete:
         opens_at, closes_at = found.values["opens_at"], found.values["closes_at"]
+        why_not = refuse_postponing(drop, opens_at, closes_at, clock.now())
+        if why_not:  # said before anybody is asked whether they are sure
+            found.problems["opens"] = _(why_not)
+    if found.complete:
         if not is_sure(call):
             told = await doors.office.ledger.told_of_opening(drop_id)
             return ask_first(

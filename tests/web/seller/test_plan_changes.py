@@ -129,7 +129,9 @@ async def test_a_stale_postponement_changes_nothing(shop, owner):
 )
 async def test_what_is_no_postponement_is_refused_with_a_sentence(shop, owner, opens_in_seconds, change, sentence):
     drop = await shop.opens(units=2, opens_in_seconds=opens_in_seconds, time_zone="Europe/Berlin")
-    page = await owner.post(f"/seller/drops/{drop.id}/postpone", data=later(drop) | change | SURE)
+    for sure in ({}, SURE):  # nobody is asked whether they are sure of what will be refused
+        page = await owner.post(f"/seller/drops/{drop.id}/postpone", data=later(drop) | change | sure)
+        assert page.status_code == 422
     assert page.status_code == 422
     json = await owner.post(f"/seller/drops/{drop.id}/postpone", json=later(drop) | change, headers=JSON)
     assert json.status_code == 422 and sentence in json.json()["detail"]

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from app.domain.drops import Door
+from app.domain.drops import UNITS_MAX, Door
 from app.errors import GateUnreachable
 from app.gate import Gate
 from app.ledger import Ledger
@@ -156,6 +156,16 @@ async def test_units_added_are_on_sale_at_once_and_a_repeat_adds_none(shop, mana
     [first, *_] = await audited(shop)
     assert first[:2] == ("manager@example.org", "units added")
     assert '"units": 4' in first[4]
+
+
+async def test_a_variant_never_has_more_units_than_one_may_be_published_with(shop, manager):
+    drop = await shop.opens(units=UNITS_MAX - 5)
+    url = f"/seller/drops/{drop.id}/live/units"
+    assert (await manager.post(url, data={"units": "6"} | SURE, headers=FORM)).status_code == 422
+    wish = {"units": "5", "op": str(uuid4())} | SURE
+    for _time in range(2):  # the second one is the same wish
+        assert (await manager.post(url, data=wish, headers=FORM)).status_code == 303
+    assert (await shop.ledger.drop_by_id(drop.id)).units_total == UNITS_MAX
 
 
 async def test_only_unsold_units_can_be_taken_away(shop, manager):
