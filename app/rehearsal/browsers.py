@@ -138,7 +138,7 @@ class Shopper(Person):
             if state == "PENDING_PAYMENT":
                 with suppress(Error):
                     await self.page.locator("label:has(input[value=pm_card_visa])").first.click(timeout=1_000)
-                    await self.page.get_by_role("button", name=re.compile("^Pay ")).click(timeout=1_000)
+                    await self.page.get_by_role("button", name=re.compile("^Order and pay ")).click(timeout=1_000)
             if state is None and time.monotonic() - looked_at > 1.0:
                 looked_at = time.monotonic()
                 await self.opens(f"/orders/{self.order}")

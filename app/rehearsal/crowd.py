@@ -453,6 +453,8 @@ class Crowd:
                 self.series.count("unanswered", self.now() - self.opens_at)
             return None
         self.statuses[reply.status] += 1
+        if reply.status == 503:
+            self.troubles[f"503 from {'a page of theirs' if method == 'GET' else path.rsplit('/', 1)[1]}"] += 1
         if reply.status >= 500 and reply.status != 503:
             self.odd.setdefault(
                 f"http {reply.status}", f"{method} {path.split('/')[1]}: {reply.body[:300].decode(errors='replace')}"
