@@ -167,6 +167,10 @@ class Crowd:
         return self.tally.check()
 
     @property
+    def answered_so_far(self) -> int:
+        return len(self._answers)
+
+    @property
     def somebody_waits(self) -> bool:
         return bool(self._waiting)
 

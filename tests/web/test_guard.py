@@ -202,6 +202,9 @@ async def test_production_is_https_and_goes_by_one_name(production_shop):
 @pytest.mark.parametrize("host", ["10.0.3.7:8000", "10.0.3.7", "[fd00::7]:8000", "balancer.internal", ""])
 async def test_a_load_balancer_asks_by_address_whether_a_process_of_production_serves(production_shop, host):
     client = production_shop.browser(host=host)
+    async with asyncio.timeout(10):
+        while (await client.get("/readyz")).status_code != 200:  # its feed may still be subscribing
+            await asyncio.sleep(0.01)
     assert [(await client.get(path)).status_code for path in ("/healthz", "/servez", "/readyz")] == [200, 200, 200]
     assert [(await client.get(path)).status_code for path in ("/", "/orders", "/healthz/x", "/metrics")] == [400] * 4
     assert (await client.post("/healthz")).status_code in (403, 405)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 
 import httpx
 import pytest
@@ -30,14 +31,13 @@ async def burst(shopper: Shopper, slug: str, calls: int) -> list[httpx.Response]
 
 
 async def test_exactly_as_many_buys_pass_as_the_limit_says_whichever_process_is_asked(house):
-    house.opens_drop("hammered", 1000, "--per-person", "1000")  # every call that passes is granted
+    house.opens_drop("hammered", 1000, "--per-person", "1000")  # what passes is granted, or (R14) three unpaid holds stand already
     shopper = Shopper(house, house.shoppers(1)[0])
     began_at = time.monotonic()
     answers = await burst(shopper, "hammered", 100)
     last_passed_at = time.monotonic()
-    assert sorted({answer.status_code for answer in answers}) == [201, 429]
+    assert Counter(answer.status_code for answer in answers) == {201: 3, 200: LIMIT - 3, 429: 100 - LIMIT}
     refused = [answer for answer in answers if answer.status_code == 429]
-    assert len(refused) == 90
     assert all(answer.json()["verdict"] == "too_fast" for answer in refused)
     assert all(1 <= int(answer.headers["retry-after"]) <= WINDOW_SECONDS for answer in refused)
 
@@ -47,8 +47,7 @@ async def test_exactly_as_many_buys_pass_as_the_limit_says_whichever_process_is_
 
     await asyncio.sleep(max(0.0, last_passed_at + WINDOW_SECONDS - time.monotonic()))
     answers = await burst(shopper, "hammered", 100)
-    assert sum(answer.status_code == 201 for answer in answers) == LIMIT
-    assert sum(answer.status_code == 429 for answer in answers) == 90
+    assert sum(answer.status_code == 429 for answer in answers) == 100 - LIMIT  # who holds three hears so, or of the hold of that key
 
 
 async def test_what_one_shopper_spent_is_not_the_others(house):
