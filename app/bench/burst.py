@@ -29,7 +29,8 @@ BY_THE_CLOCK = (
     "INSERT INTO demand_counters",
     "BEGIN;",
     "COMMIT;",
-    "set_config('jit'",  # asyncpg, before and after it asks a new connection about types
+    "set_config('jit'",  # asyncpg asks a new connection about types, once
+    "typeinfo_tree",
 )
 BY_THE_CLOCK_PER_SECOND_MAX = 1.0  # of each, by one web process
 WARM_VIEWS, WARM_CONNECTIONS = 256, 64  # page views at once, so that every web process gets some
