@@ -109,7 +109,8 @@ async def test_a_tab_that_was_put_to_sleep_shows_the_truth_within_a_second_of_wa
         await tab.closes()
     assert all(one["seconds"] > SLEEPS_SECONDS and one["beats"] <= BEATS_MAX and one["hidden"] for one in slept.values()), slept
     shown = {name: one["shown"] for name, one in slept.items()}  # what each showed when it woke: nothing had reached it
-    assert (shown["open"]["left"], shown["soon"]["phase"], shown["order"]["orderState"]) == ("2", "announced", "PENDING_PAYMENT")
+    assert (shown["open"]["left"], shown["order"]["orderState"]) == ("2", "PENDING_PAYMENT")
+    assert shown["soon"]["phase"] in ("announced", "last_seconds")
 
 
 async def test_blocked_sockets_are_replaced_by_asking(house, comes, shoppers):
