@@ -11,15 +11,17 @@ from playwright.async_api import Browser, BrowserContext, Page, Route
 
 from app.domain.drops import Drop, DropPicture, Phase
 from app.domain.orders import CONFIRMING, MoneyState, OrderState
+from app.domain.papers import PAGES
 from app.domain.verdicts import Verdict
 from app.languages import ENGLISH, GERMAN, MIRRORED, Language, speaking
+from app.ledger import ShopPage
 from app.web.orders_view import CHOICES, WORDS
 from app.web.problems import FAULT, HEADINGS, NO_ANSWER, NOT_HERE
 from app.web.render import EVERYTHING, ROOT, Account, Card, OrderView, PlaceView, Renderer, Wanted
 from app.web.sayings import said
 from e2e.people import DESKTOP, PHONE
 from tests.house import House
-from tests.web.test_templates import ADDRESS_PAGE, IN_THE_WAY, KEPT, a_drop, a_scene, an_order, mine
+from tests.web.test_templates import ADDRESS_PAGE, IN_THE_WAY, INVOICES, KEPT, LAW_PAGE, a_drop, a_scene, an_order, mine
 
 # Letters and pictures that are in sight are there; a row's later pictures come when it is scrolled.
 DRAWN = """async () => {
@@ -124,6 +126,11 @@ def others(renderer: Renderer) -> list[Sheet]:
     mine_of = {"account": Account("mira@example.org"), "countries": {"SE": "Sweden"}}
     shipped = order(OrderState.PENDING_PAYMENT, ships=True, can_send=True)
     confirmed = order(OrderState.PAID, address=KEPT.address)
+    costs = {"ships": True, "tax_basis_points": 1900, "shop_id": 1, "law": tuple(PAGES)}
+    to_pay = order(OrderState.PENDING_PAYMENT, **costs, address=KEPT.address, shipping_minor=490, amount_minor=15_390, can_pay=True)
+    asked = order(OrderState.PENDING_PAYMENT, **costs, can_send=True, can_pay=True, shipping_asked=True)
+    paid = order(OrderState.PAID, **costs, address=KEPT.address, shipping_minor=490, amount_minor=15_390, papers=INVOICES)
+    checkout = {"cards": CHOICES, "notice": None}
     pages = {
         "list": ("index.html", {"cards": cards, "wanted": EVERYTHING}),
         "list-empty": ("index.html", {"cards": [], "wanted": EVERYTHING}),
@@ -144,6 +151,15 @@ def others(renderer: Renderer) -> list[Sheet]:
         "address-kept": ("address.html", ADDRESS_PAGE | {"order": shipped, "kept": [KEPT]}),
         "confirmation": ("confirmation.html", {"order": confirmed, "owner": True, "country": "Sweden", "link": "/o/x"}),
         "confirmation-by-link": ("confirmation.html", {"order": confirmed, "owner": False, "country": "Sweden", "link": "/o/x"}),
+        "checkout-with-shipping-and-tax": ("order.html", checkout | {"order": to_pay}),
+        "checkout-shipping-not-known": ("order.html", checkout | {"order": asked}),
+        "order-with-invoice": ("order.html", checkout | {"order": paid}),
+        "confirmation-with-invoice": ("confirmation.html", {"order": paid, "owner": True, "country": "Sweden", "link": "/o/x"}),
+        "imprint": ("law.html", LAW_PAGE),
+        "imprints": (
+            "law_shops.html",
+            {"title": "Imprint", "page": "imprint", "shops": [ShopPage(1, "Atelier"), ShopPage(2, "B")]},
+        ),
         "farewell": ("farewell.html", {"holds": [IN_THE_WAY], "in_the_way": [], "unsure": True}),
         "farewell-not-yet": ("farewell.html", {"holds": [], "in_the_way": [IN_THE_WAY], "unsure": False}),
         "fault-404": ("error.html", {"status": 404, "title": HEADINGS[404], "detail": NOT_HERE}),

@@ -133,7 +133,7 @@ class Person:
 
     async def pays(self, card: str = "pm_card_visa") -> None:
         await self.page.locator(f"label:has(input[value={card}])").click()
-        await self.page.get_by_role("button", name=re.compile("^Pay ")).click()
+        await self.page.get_by_role("button", name=re.compile("^Order and pay ")).click()
 
     async def authenticates(self) -> None:
         """To the bank's page, yes, and back to the shop."""

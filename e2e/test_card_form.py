@@ -104,7 +104,7 @@ def strangers(person: Person) -> set[str]:
 
 async def types(person: Person, number: str) -> None:
     await person.page.get_by_label("Card number").fill(number)
-    await person.page.get_by_role("button", name=re.compile("^Pay ")).dblclick()
+    await person.page.get_by_role("button", name=re.compile("^Order and pay ")).dblclick()
 
 
 async def test_an_unfinished_card_is_said_a_declined_one_may_be_replaced_and_a_good_one_pays_once(mira, sandbox):
@@ -141,6 +141,6 @@ async def test_a_form_that_does_not_load_says_so_and_comes_with_the_next_tap(mir
     await mira.buys()
     await expect(mira.page.get_by_role("alert")).to_contain_text("did not load")
     mira.blocked = False
-    await mira.page.get_by_role("button", name=re.compile("^Pay ")).click()
+    await mira.page.get_by_role("button", name=re.compile("^Order and pay ")).click()
     await types(mira, "4242424242424242")
     await mira.sees_order("PAID")

@@ -90,12 +90,12 @@ def test_sentences_follow_the_language_that_is_spoken():
     with speaking(GERMAN):
         assert spoken() is GERMAN
         assert _("Sold out") == "Ausverkauft"
-        assert _("Pay %(amount)s", amount="5") == "5 bezahlen"
+        assert _("Order and pay %(amount)s", amount="5") == "Zahlungspflichtig bestellen: 5"
         assert ngettext("%(num)s person at the door.", "%(num)s people at the door.", 18_904) == "18.904 Leute an der Tür."
         assert ngettext("%(num)s person at the door.", "%(num)s people at the door.", 1) == "1 Person an der Tür."
     with speaking(MIRRORED):
         assert _("Sold out") == "⟦Sold out\u200f⟧"
-        assert _("Pay %(amount)s", amount="5") == "⟦Pay 5\u200f⟧"
+        assert _("Order and pay %(amount)s", amount="5") == "⟦Order and pay 5\u200f⟧"
     assert spoken() is ENGLISH
 
 

@@ -38,6 +38,9 @@ address.html          action str · back str · order: OrderView | None · kept:
                       fields of app.domain.addresses · problem: dict(field, text) | None · countries: tuple of (code, name)
                       POST action (name, street, more, postcode, town, region, country, next; or address_id of a kept one)
 confirmation.html     order: OrderView · owner bool · country str · link str      printable; also what a secret link shows
+law.html              title str · page str (of app.domain.papers.PAGES) · known: ShopPapers · text: Markdown · law: the shop's pages
+law_shops.html        title str · page str · shops: list of ShopPage(shop_id, shop_name)
+                      drops and orders carry `shop_id` and `law`: base.html's block `law` links those pages at the foot
 farewell.html         holds, in_the_way: list of InTheWay(order_id, state, drop_title) · unsure bool
                       POST /account/delete (consent)
 orders.html           orders: list of OrderView

@@ -14,7 +14,7 @@ from app.web.render import EVERYTHING, Account, Card, Renderer
 from app.web.sayings import said
 from app.web.scenes import html_in
 from tests.web.conftest import FORM, PARTIAL
-from tests.web.test_templates import ADDRESS_PAGE, IN_THE_WAY, KEPT, STATES, a_drop, a_scene, an_order, mine
+from tests.web.test_templates import ADDRESS_PAGE, COSTS, IN_THE_WAY, KEPT, STATES, a_drop, a_scene, an_order, mine
 
 PAGE = {"accept": "text/html"}
 IN_GERMAN = {**PAGE, "accept-language": "de-AT,de;q=0.9,en;q=0.5"}
@@ -135,7 +135,7 @@ def test_every_word_of_a_drop_s_page_comes_from_the_catalog(renderer, phase):
 def test_every_word_of_an_order_s_page_comes_from_the_catalog(renderer, state):
     with speaking(MIRRORED):
         for money in MoneyState:
-            order = an_order(state, payment=str(money), title="", detail="", id="4", quantity=2)
+            order = an_order(state, payment=str(money), title="", detail="", id="4", quantity=2, **COSTS)
             html = renderer.page("order.html", signed_in=True, path="/", order=order, cards=(), notice=None)
             assert loose_words(html) == set(), state
         waiting = an_order(authenticate_url="/bank", can_pay=False, title="", detail="", id="4")

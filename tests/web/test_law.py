@@ -19,9 +19,9 @@ GERMANY = {"name": "Jörg Müller", "street": "Weg 1", "postcode": "10115", "tow
 FEES = {"DE": 490, "SE": 990}
 PAPER = Invoice(
     number="2026-000012", day="2026-11-30", language="en", seller_name="Lampen Müller GmbH", seller_address="Straße 2\nBerlin",
-    tax_id="DE123", buyer=("Jörg Łukasz Ďuriš", "Weg 1"), buyer_country="DE", order_id="0000-1", title="Night lamp", variant="Brass",
-    quantity=2, price_minor=4900, goods_minor=9800, shipping_minor=490, ships=True, amount_minor=10290, tax_basis_points=1900,
-    tax_minor=1643, currency="EUR",
+    tax_id="DE123", buyer=("Jörg Łukasz Ďuriš", "Weg 1"), buyer_country="DE", order_id="0000-1", title="Night lamp",
+    variant="Brass", quantity=2, price_minor=4900, goods_minor=9800, shipping_minor=490, ships=True, amount_minor=10290,
+    tax_basis_points=1900, tax_minor=1643, currency="EUR",
 )  # fmt: skip
 
 
@@ -211,8 +211,12 @@ async def test_the_installation_s_own_address_leads_to_the_only_shop_or_lists_th
 
 @pytest.mark.parametrize(
     ("currency", "amounts"),
-    [("EUR", ("€98.00", "€4.90", "€102.90", "€16.43")), ("JPY", ("¥9,800", "¥490", "¥10,290", "¥1,643")), ("KWD", ("9.800", "0.490", "KWD 10.290", "1.643"))],
-)  # fmt: skip
+    [
+        ("EUR", ("€98.00", "€4.90", "€102.90", "€16.43")),
+        ("JPY", ("¥9,800", "¥490", "¥10,290", "¥1,643")),
+        ("KWD", ("9.800", "0.490", "KWD 10.290", "1.643")),
+    ],
+)
 def test_an_invoice_says_its_amounts_as_the_currency_has_them(currency, amounts):
     words = said(with_(currency=currency))
     assert all(amount in words for amount in amounts), words

@@ -13,8 +13,9 @@ import pytest
 from app.domain.addresses import FIELDS, Address
 from app.domain.drops import Door, Drop, Phase, Variant
 from app.domain.orders import CONFIRMING, MoneyState, OrderState
+from app.domain.papers import Papers
 from app.domain.verdicts import Verdict
-from app.ledger import InTheWay, KeptAddress
+from app.ledger import InTheWay, KeptAddress, NumberedPaper, ShopPage, ShopPapers
 from app.web.render import EVERYTHING, ROOT, Account, Card, Mine, OrderView, PaymentChoice, Renderer, Said, Scene, VariantScene
 from app.web.sayings import WORDS, said
 
@@ -105,6 +106,18 @@ ADDRESS_PAGE = {
     "action": "/account/address", "back": "/account", "order": None, "kept": [], "problem": None,
     "typed": dict.fromkeys(FIELDS, ""), "countries": (("SE", "Sweden"),),
 }  # fmt: skip
+SAID = Papers(
+    business_name="Atelier GmbH", business_address="Weg 2\n10999 Berlin", tax_id="DE1", contact="a@b.example", imprint="# Who"
+)
+LAW_PAGE = {
+    "title": "Imprint", "page": "imprint", "text": SAID.imprint, "law": SAID.pages,
+    "known": ShopPapers(1, "Atelier", 3, SAID, datetime(2026, 11, 30, tzinfo=UTC), "owner@example.org"),
+}  # fmt: skip
+INVOICES = (
+    NumberedPaper("2026-000012", "", 15_390, 2457, "EUR", datetime(2026, 11, 30, tzinfo=UTC)),
+    NumberedPaper("2026-000013", "seller:part:1", -1000, -160, "EUR", datetime(2026, 12, 1, tzinfo=UTC)),
+)
+COSTS = {"ships": True, "tax_basis_points": 1900, "shipping_minor": 490, "law": ("imprint", "terms", "privacy"), "papers": INVOICES}
 IN_THE_WAY = InTheWay(uuid4(), OrderState.PROCESSING, "Night lamp")
 
 
@@ -356,6 +369,9 @@ def test_what_is_yours_is_green_in_the_private_fragment_only(renderer):
             for state in STATES
             for owner in (True, False)
         ),
+        ("confirmation.html", {"order": an_order(**COSTS), "owner": True, "country": "Sweden", "link": "/o/x"}),
+        ("law.html", LAW_PAGE),
+        ("law_shops.html", {"title": "Imprint", "page": "imprint", "shops": [ShopPage(1, "Atelier"), ShopPage(2, "Elsewhere")]}),
         ("farewell.html", {"holds": [], "in_the_way": [], "unsure": True}),
         ("farewell.html", {"holds": [IN_THE_WAY], "in_the_way": [], "unsure": False}),
         ("farewell.html", {"holds": [], "in_the_way": [IN_THE_WAY], "unsure": False}),

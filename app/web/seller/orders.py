@@ -19,7 +19,7 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 
 from app.domain.addresses import FIELDS, Address, address_from, as_stored
-from app.domain.drops import Drop
+from app.domain.drops import Drop, fee_in
 from app.domain.ids import parse_order_id
 from app.domain.money import as_decimal, minor_of, read_amount
 from app.domain.orders import OrderState
@@ -493,6 +493,8 @@ async def correct_address(order: FromPath[str], call: ThisCall, doors: TheseDoor
         text = _("The buyer has changed the address meanwhile: it is shown below. Check it, then send again what you want.")
         return address_form(call, doors, seller, story, typed, story.order.address, problem={"field": "", "text": text}, stale=True)
     text = _("It is too late: the warehouse knows of the parcel, or the order has ended. Nothing was changed.")
+    if can_correct(story) and not story.order.attempts and fee_in(story.order.shipping_fees, address.country) is None:
+        text = _("This drop has no shipping fee for that country, so it is not sent there. Nothing was changed.")
     return address_form(call, doors, seller, story, typed, known, problem={"field": "", "text": text})
 
 
