@@ -160,7 +160,7 @@ def chart_sentence(view: WatchView) -> str:
     """The demand chart in words."""
     asked, taken, paid = (round(sum(values)) for values in (view.window.asked, view.window.taken, view.window.paid))
     return _(
-        "In the last two minutes Buy was pressed %(asked)s times; %(taken)s presses took something, %(paid)s pieces were paid.",
+        "In the last two minutes, presses of Buy: %(asked)s, with something taken: %(taken)s; pieces paid: %(paid)s.",
         asked=count(asked),
         taken=count(taken),
         paid=count(paid),

@@ -65,6 +65,12 @@ async def test_the_numbers_are_those_of_gate_and_ledger(shop, viewer):
     assert seen["queues"] is not None
 
 
+async def test_the_chart_is_said_in_a_sentence_that_fits_any_number(shop, viewer):
+    drop = await shop.opens(units=3)
+    page = (await viewer.get(f"/seller/drops/{drop.id}/live")).text
+    assert "In the last two minutes, presses of Buy: 0, with something taken: 0; pieces paid: 0." in page
+
+
 async def test_the_page_and_the_fragment_say_the_same(shop, manager):
     drop = await shop.opens(units=3)
     page = await manager.get(f"/seller/drops/{drop.id}/live")
