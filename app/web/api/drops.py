@@ -8,7 +8,7 @@ from app import clock
 from app.domain import drops as domain
 from app.domain import money
 from app.domain.drops import Door
-from app.domain.plan import EVERYWHERE, LISTED, Plan, PlannedPicture, PlannedVariant, checked, duration_text
+from app.domain.plan import EVERYWHERE, LISTED, Plan, PlannedFee, PlannedPicture, PlannedVariant, checked, duration_text
 from app.domain.schedule import YEAR_MAX, YEAR_MIN, typed_in, zone_named
 from app.domain.scopes import Scope
 from app.errors import BadInput, NotFound
@@ -180,6 +180,8 @@ def drop_told(ask: Ask, drop: domain.Drop) -> shapes.Drop:
         retired=drop.retired,
         ships=drop.ships,
         shipping_countries=None if drop.shipping_countries is None else list(drop.shipping_countries),
+        shipping_fees=None if drop.shipping_fees is None else dict(drop.shipping_fees),
+        tax_basis_points=drop.tax_basis_points,
         variants=[
             shapes.Variant(id=one.id, name=one.name, units_total=one.units_total, waiting=one.waiting) for one in drop.variants
         ],
@@ -230,6 +232,8 @@ def plan_of(new: shapes.NewDraft, shop_zone: str) -> Plan:
         ships=new.ships,
         served=EVERYWHERE if new.shipping_countries is None else LISTED,
         countries=tuple(sorted(set(new.shipping_countries or ()))),
+        tax=f"{money.percent_of(new.tax_basis_points):f}" if new.tax_basis_points else "",
+        fees=tuple(PlannedFee(name, f"{money.as_decimal(fee, new.currency):f}") for name, fee in new.shipping_fees.items()),
         variants=tuple(PlannedVariant(one.name, str(one.units)) for one in new.variants),
         pictures=tuple(PlannedPicture(one.hash, one.alt) for one in new.pictures),
     )

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from app.domain.addresses import Address, as_stored
+from app.domain.money import included_tax
 from app.domain.scopes import Scope
 from app.errors import BadInput, NotFound
 from app.languages import N_
@@ -208,6 +209,8 @@ def story_told(story: Story) -> shapes.Order:
         state=order.state.value,
         reason=order.reason,
         amount_minor=order.amount_minor,
+        shipping_minor=order.shipping_minor,
+        tax_minor=included_tax(order.amount_minor, order.tax_basis_points),
         currency=order.currency,
         payment=order.payment.value,
         left_to_refund_minor=story.left_minor,

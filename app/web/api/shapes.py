@@ -16,6 +16,7 @@ from app.domain.drops import (
     ALT_CHARACTERS_MAX,
     ATTEMPTS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
+    FEES_MAX,
     HOLD_SECONDS_MAX,
     PER_PERSON_MAX,
     PICTURES_MAX,
@@ -25,7 +26,7 @@ from app.domain.drops import (
     VARIANTS_MAX,
 )
 from app.domain.hooks import KINDS, URL_CHARACTERS_MAX
-from app.domain.money import AMOUNT_MINOR_MAX
+from app.domain.money import AMOUNT_MINOR_MAX, BASIS_POINTS
 from app.ledger.drops import ID_MAX
 from app.ledger.hooks import DELIVERY_ID_MAX
 from app.ledger.shop_orders import SEARCH_CHARACTERS_MAX
@@ -112,6 +113,11 @@ class Drop(Said):
     retired: Annotated[bool, Meta(description="Its books are closed.")]
     ships: bool
     shipping_countries: Annotated[list[str] | None, Meta(description="ISO 3166-1 alpha-2; null: everywhere.")]
+    shipping_fees: Annotated[
+        dict[str, Minor] | None,
+        Meta(description="Minor units by country, * for everywhere else; a country without one is not served; null: free."),
+    ]
+    tax_basis_points: Annotated[int, Meta(description="Tax included in the price: 1900 is 19 %; 0: nothing is said about tax.")]
     variants: list[Variant]
     pictures: list[Picture]
     version: int
@@ -213,6 +219,10 @@ class NewDraft(Taken):
     waitlist: Literal["offers", "notify"] = "offers"
     ships: bool = False
     shipping_countries: Annotated[Countries | None, Meta(description="ISO 3166-1 alpha-2; null: everywhere.")] = None
+    shipping_fees: Annotated[
+        dict[str, Minor], Meta(max_length=FEES_MAX, description="Minor units by country, * for everywhere else; empty: free.")
+    ] = {}
+    tax_basis_points: Annotated[int, Meta(ge=0, le=BASIS_POINTS, description="Included in the price: 1900 is 19 %; 0: none.")] = 0
     pictures: Annotated[list[DraftPicture], Meta(max_length=PICTURES_MAX)] = []
 
 
@@ -334,6 +344,8 @@ class Order(Said):
     state: State
     reason: str | None
     amount_minor: Minor
+    shipping_minor: Annotated[int, Meta(description="Of the amount, for sending.")]
+    tax_minor: Annotated[int, Meta(description="Included in the amount.")]
     currency: str
     payment: Money
     left_to_refund_minor: int
