@@ -60,7 +60,7 @@ class Counter:
         return await self._ask(self._gate.reserve, drop, buyer, variant, quantity, key)
 
     async def buy_again(self, drop: Drop, buyer: int, variant: Variant, quantity: int, key: str) -> Answer:
-        """As `buy`, after the reply to `at_once` was lost: this press is counted already."""
+        """As `buy`, after the reply to `asks_at_once` was lost: this press is counted already."""
         return await self._ask(self._gate.reserve_again, drop, buyer, variant, quantity, key)
 
     async def _ask(self, reserve, drop: Drop, buyer: int, variant: Variant, quantity: int, key: str) -> Answer:
@@ -71,24 +71,27 @@ class Counter:
             return NOT_READY
         return self._remember_no(drop.id, answer)
 
-    def at_once(self, drop_id: int, buyer: int, variant_id: int, quantity: int, key: str | None) -> Answer | asyncio.Future | None:
-        """The same as `buy` for those who press with credit (app/gate/limiter.py), as nearly all do.
+    # What needs no task: for those who press with credit (app/gate/limiter.py), as nearly all do.
 
-        -> the no from memory; or the gate's reply to come, which `heard` understands; or None: nothing was counted or asked, and
-        `buy` must be awaited. `key` None: the gate is not to be asked here. A reply that fails: `buy_again` with the same key.
-        """
+    def refuses_at_once(self, drop_id: int, buyer: int, variant_id: int) -> Answer | None:
+        """-> the no from memory that `buy` would say, counted as said; None: nothing was counted."""
         remembered = self._from_memory(drop_id, buyer, variant_id)
-        if remembered is None and (key is None or not self._gate.listens):
+        if remembered is None or not self._limiter.passes_on_credit(buyer):
             return None
-        if not self._limiter.passes_on_credit(buyer):
+        self.answers_from_memory += 1
+        return remembered
+
+    def asks_at_once(self, drop_id: int, buyer: int, variant_id: int, quantity: int, key: str) -> asyncio.Future | None:
+        """-> the gate's reply to come, which `heard` understands; None: nothing was counted or asked, and `buy` must be awaited.
+
+        A reply that fails: `buy_again` with the same key. Only after `refuses_at_once` had nothing to say.
+        """
+        if not self._gate.listens or not self._limiter.passes_on_credit(buyer):
             return None
-        if remembered is not None:
-            self.answers_from_memory += 1
-            return remembered
         return self._gate.ask_to_reserve(drop_id, _reservation(drop_id, buyer, variant_id, quantity, key))
 
     def heard(self, drop_id: int, reply: list[str]) -> Answer:
-        """What the gate replied to `at_once` -> the verdict."""
+        """What the gate replied to `asks_at_once` -> the verdict."""
         return self._remember_no(drop_id, answer_of(reply))
 
     def forget(self, drop_id: int) -> None:

@@ -6,7 +6,6 @@ caller who hangs up changes nothing: the verdict stands at the gate and the same
 is said only for what the gate has granted.
 """
 
-import asyncio
 import secrets
 from collections.abc import Callable
 from functools import partial
@@ -40,6 +39,7 @@ QUANTITY_CHARACTERS_MAX = 9
 VARIANT_CHARACTERS_MAX = 80
 REFUSALS_CACHED = 1024
 CLOSED = Answer(Verdict.CLOSED)
+NOTHING = frozenset({Verdict.SOLD_OUT, Verdict.ALL_HELD})
 
 
 class Hot:
@@ -140,12 +140,17 @@ class Hot:
             variant, quantity, key = wish(call, drop)
         except BadInput:
             return None
-        shopper_id, may_ask = call.session.shopper_id, quantity == 1 and has_key(call)
-        answer = self.counter.at_once(drop.id, shopper_id, variant.id, quantity, key if may_ask else None)
-        if isinstance(answer, asyncio.Future):
-            call.asked = True
-            return Later(answer, partial(self.finish_buy, drop, call))
-        return None if answer is None else self.tell_and_count(call, drop, answer)
+        shopper_id = call.session.shopper_id
+        remembered = self.counter.refuses_at_once(drop.id, shopper_id, variant.id)
+        if remembered is not None:
+            return self.tell_and_count(call, drop, remembered)
+        if quantity > 1 or not has_key(call):
+            return None
+        reply = self.counter.asks_at_once(drop.id, shopper_id, variant.id, quantity, key)
+        if reply is None:
+            return None
+        call.asked = True
+        return Later(reply, partial(self.finish_buy, drop, call))
 
     def finish_buy(self, drop: Drop, call: Call, reply: Any) -> Ready:
         """The gate has decided."""
@@ -180,6 +185,8 @@ class Hot:
 
     def tell(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Ready:
         """The gate's verdict -> the answer in the form the caller asked for."""
+        if call.partial and answer.verdict in NOTHING and not call.wants_json:  # what nearly everybody hears, first
+            return self.refusal(drop, answer, call.language, self.refusal_in_html)
         match answer.verdict:
             case Verdict.RESERVED:
                 return Ready(self.tell_reserved(call, drop, shopper_id, answer))
