@@ -47,6 +47,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 _KIND_OF = {word: kind for kind, words in KINDS.items() for word in words}
 
+TOO_MANY_HOOKS = N_("This shop has as many webhooks as it can. Remove one that is not needed any more.")
 NO_KIND = N_("Choose at least one kind of event.")
 NOT_A_URL = N_("This is no address that can be sent to, such as https://example.com/doorman.")
 NOT_HTTPS = N_("The address must begin with https://.")

@@ -50,6 +50,7 @@ EVERYWHERE, LISTED = "everywhere", "listed"
 TOO_MANY_DRAFTS = N_("There are too many drafts. Delete one that is not needed any more.")
 PICTURE_GONE = N_("One of the pictures is not there any more. Remove it and put it up again.")
 SOLD_MEANWHILE = N_("Not that many are unsold any more. Nothing was taken away.")
+HAS_ENDED = N_("This drop has ended; it cannot be opened again from here.")
 DOOR_SHUT = N_("This drop has ended; there is nothing to postpone.")
 TOO_NEAR = N_("The door opens in less than a minute or is open already. Pause it instead.")
 NOT_LATER = N_("A drop can only be postponed: choose a later time than the one that was promised.")

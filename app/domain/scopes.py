@@ -7,6 +7,7 @@ from app.errors import BadInput
 from app.languages import N_
 
 KEY_NAME_CHARACTERS_MAX = 80
+TOO_MANY_KEYS = N_("This shop has as many keys as it can. Revoke one that is not needed any more.")
 NO_SCOPE = N_("Choose at least one thing that the key may do.")
 NO_NAME = N_("Give the key a name of at most 80 characters: who or what uses it?")
 

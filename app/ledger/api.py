@@ -12,9 +12,8 @@ from datetime import datetime
 from uuid import UUID
 
 from app.domain.drops import Drop
-from app.domain.scopes import Scope
+from app.domain.scopes import TOO_MANY_KEYS, Scope
 from app.errors import BadInput
-from app.languages import N_
 from app.ledger.audit import note_audit
 from app.ledger.drops import ID_MAX, drop_from
 from app.ledger.pool import Pool
@@ -25,7 +24,6 @@ DROPS_LISTED_MAX = 201
 USED_SECONDS = 60  # how exactly a key's last use is known
 REPEAT_SECONDS = 24 * 3600  # an answer is given again for so long
 AT_IT_SECONDS = 60  # whoever has carried a request out for longer is dead
-TOO_MANY_KEYS = N_("This shop has as many keys as it can. Revoke one that is not needed any more.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from app.domain.hooks import OLD_SECRET_SECONDS, Attempt, kind_of, words_of
+from app.domain.hooks import OLD_SECRET_SECONDS, TOO_MANY_HOOKS, Attempt, kind_of, words_of
 from app.errors import BadInput
-from app.languages import N_
 from app.ledger.audit import note_audit
 from app.ledger.drops import ID_MAX
 from app.ledger.pool import Pool
@@ -31,7 +30,6 @@ LEASE_SECONDS = 60.0  # a claim on a delivery; longer than one may take to send
 DELIVERIES_SHOWN_MAX = 200
 LOG_SECONDS = 30 * 24 * 3600  # settled deliveries are shown for so long
 DELIVERY_ID_MAX = 2**63 - 1
-TOO_MANY_HOOKS = N_("This shop has as many webhooks as it can. Remove one that is not needed any more.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,12 @@ import structlog
 
 from app import clock
 from app.domain.drops import Door, Drop
-from app.domain.plan import PICTURE_GONE, SOLD_MEANWHILE, Plan, checked, checked_words, refuse_postponing
+from app.domain.plan import HAS_ENDED, PICTURE_GONE, SOLD_MEANWHILE, Plan, checked, checked_words, refuse_postponing
 from app.errors import BadInput, DoormanError, NotFound
-from app.languages import N_
 from app.ledger import Ledger, NewDrop
 from app.ledger.plan import Words
 from app.purchase.drops import Office, add_units, arm, tell_gate_of_door, try_door
 
-HAS_ENDED = N_("This drop has ended; it cannot be opened again from here.")
 MOVED = {Door.PAUSED: "paused", Door.OPEN: "resumed", Door.CLOSED: "ended", Door.CANCELLED: "drop cancelled"}  # in the audit log
 
 log = structlog.get_logger("planning")

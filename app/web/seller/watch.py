@@ -20,14 +20,14 @@ from litestar.exceptions import WebSocketDisconnect
 from litestar.params import FromPath
 
 from app.domain.drops import Door, Drop
-from app.domain.plan import SOLD_MEANWHILE
+from app.domain.plan import HAS_ENDED, SOLD_MEANWHILE
 from app.domain.roles import Right
 from app.errors import BadInput, NotFound
 from app.languages import N_, _, ngettext
 from app.ledger import Seller
 from app.live import RoomFull
 from app.purchase.drops import add_units
-from app.purchase.planning import HAS_ENDED, move_door
+from app.purchase.planning import move_door
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect
 from app.web.seller.access import ThisSeller
