@@ -127,7 +127,16 @@ async def test_an_owner_comes_in_sets_up_the_second_factor_runs_the_staff_and_fi
 
     # The other session is seen and ended; on a small screen everything still fits.
     await page.set_viewport_size(PHONE)
-    for path in ("/seller", "/seller/staff", "/seller/shop", "/seller/audit", "/seller/you"):
+    for path in (
+        "/seller",
+        "/seller/staff",
+        "/seller/keys",
+        "/seller/webhooks",
+        "/api/v1/docs",
+        "/seller/shop",
+        "/seller/audit",
+        "/seller/you",
+    ):
         await chief.opens(path)
         await is_sound(chief)
     await page.get_by_role("button", name="End all but this one").click()
