@@ -12,6 +12,7 @@ from app.bench.report import Row, print_rows, whole
 from app.bench.stage import Stage, answer_to, stage
 
 TARGET = 0.6
+CONNECTIONS = 256  # a crowd: as many wait for the gate at the same time
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -29,8 +30,8 @@ def take(place: Stage, pairs: int, buyers: int) -> tuple[list[Row], list[str]]:
     with place.baseline(answer) as (url, pid):
         taken = alternate(
             pairs,
-            lambda number: sample(asks[number], place.pid),
-            lambda number: sample(replace(asks[number], url=f"{url}/form"), pid),
+            lambda number: sample(asks[number], place.pid, CONNECTIONS),
+            lambda number: sample(replace(asks[number], url=f"{url}/form"), pid, CONNECTIONS),
         )
     findings = wrong_answers(taken, ["http 201"])
     against = "a raw ASGI handler that reads the form and verifies the cookie"

@@ -75,12 +75,15 @@ class Limiter:
         """-> whether `look` would say 0; then the call is counted as by `look`, else not at all."""
         if not self.has_credit(name):
             return False
-        self.look(name)
+        calls, now = self._calls.get(name) or self._remember(name), monotonic()
+        calls.made_at.append(now)
+        calls.owed.append(now)
         return True
 
     def has_credit(self, name: object) -> bool:
+        """Would `look` say 0? Counts nothing."""
         calls = self._calls.get(name)
-        if calls is None or not calls.made_at:
+        if calls is None:
             return self._credit_calls > 0
         now = monotonic()
         return calls.shut_until <= now and sum(at > now - self._window for at in calls.made_at) < self._credit_calls

@@ -123,7 +123,7 @@ class Call:
 
     @property
     def sends_json(self) -> bool:
-        return self.content_type == JSON or media_type(self.content_type) == JSON
+        return self.content_type != FORM and media_type(self.content_type) == JSON
 
     @property
     def sends_form(self) -> bool:

@@ -226,7 +226,7 @@ class Hot:
 
     def refusal(self, drop: Drop, answer: Answer, language: Language, say: Callable[[Drop, Answer], Raw]) -> Ready:
         """-> a no, drawn once for everybody who hears the same while the drop stays as it is."""
-        same = (drop.id, answer.verdict, answer.opens_at_ms, answer.retry_after_seconds, language.tag, say)
+        same = (drop.id, answer.verdict, answer.opens_at_ms, answer.retry_after_seconds, language.tag, say.__name__)
         of, ready = self._refusals.get(same, (None, None))
         if of is not drop:
             if len(self._refusals) >= REFUSALS_CACHED:
@@ -306,6 +306,8 @@ def wished_variant(name: Any, drop: Drop) -> Variant:
 
 
 def wished_quantity(value: Any, drop: Drop) -> int:
+    if value == "1":  # what nearly everybody wants, and everybody may
+        return 1
     if isinstance(value, str) and len(value) <= QUANTITY_CHARACTERS_MAX and value.isascii() and value.isdigit():
         value = int(value)
     if type(value) is not int or value < 1:

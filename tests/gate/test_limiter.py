@@ -130,3 +130,20 @@ async def test_names_are_bounded(gate, calls_max):
     for name in range(50):
         await process.allow(name)
     assert len(process._calls) == 5
+
+
+async def test_credit_is_what_look_would_pass_and_is_counted_like_it(gate):
+    one, other = Limiter(gate, "buyer", 30, 10.0), Limiter(gate, "buyer", 30, 10.0)
+    assert [one.passes_on_credit("mira") for _ in range(3)] == [True, True, False]
+    assert [other.look("mira") for _ in range(3)] == [0, 0, limiter.ASK]
+    assert await one.allow("mira") == 0  # carries what is owed along
+    assert not Limiter(gate, "buyer", 29, 10.0).passes_on_credit("mira")
+
+
+async def test_whom_the_gate_refused_has_no_credit(gate):
+    one, other = Limiter(gate, "buyer", 30, 10.0), Limiter(gate, "buyer", 30, 10.0)
+    assert await passed([one], calls=30) == 30
+    assert [other.passes_on_credit("mira") for _ in range(2)] == [True, True]
+    assert await other.allow("mira") > 0
+    other._calls["mira"].made_at.clear()
+    assert not other.passes_on_credit("mira")
