@@ -9,6 +9,7 @@ browsers reconnect to another process, and ends the tasks.
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,6 +23,7 @@ from litestar.types import Scope
 from app import wiring
 from app.domain.hooks import hook_key
 from app.domain.links import link_key
+from app.domain.roles import Right
 from app.gate import Limiter, Shared
 from app.live import Hub
 from app.mail.letters import Letters
@@ -185,7 +187,7 @@ def create_app(parts: wiring.Web) -> Guard:
         demand=demand,
     )
     limiter = Limiter(parts.gate, "address", *settings.address_limit)
-    return Guard(hot, settings, sessions, problems, limiter, may_upload=doors.sellers.signed)
+    return Guard(hot, settings, sessions, problems, limiter, may_upload=functools.partial(doors.sellers.may, right=Right.PLAN))
 
 
 def call_of(scope: Scope) -> Call:

@@ -66,9 +66,10 @@ class Guard:
         sessions: Sessions,
         problems: Problems,
         limiter: Limiter,
-        may_upload: Callable[[bytes], bool] = lambda cookies: False,
+        may_upload: Callable[[bytes], Awaitable[bool]] | None = None,
     ):
-        """`limiter` counts requests of an address. `may_upload`: whether a Cookie header is of somebody who sends pictures."""
+        """`limiter` counts requests of an address. `may_upload`: whether a Cookie header is of somebody who sends pictures;
+        None: nobody does."""
         self.inner = inner
         self.sessions = sessions
         self.problems = problems
@@ -183,7 +184,7 @@ class Guard:
         if call.path.startswith(WEBHOOK_PREFIX):
             return await self.read_body(call, receive, WEBHOOK_BYTES_MAX)
         problem = self.refuse_origin(call)
-        if problem is None and call.path == UPLOAD_PATH and self.may_upload(call.cookie):
+        if problem is None and call.path == UPLOAD_PATH and self.may_upload and await self.may_upload(call.cookie):
             return await self.read_upload(call, receive)
         bytes_max = SELLER_BYTES_MAX if call.path.startswith((SELLER_PREFIX, API_PREFIX)) else BODY_BYTES_MAX
         return problem or await self.read_body(call, receive, bytes_max)

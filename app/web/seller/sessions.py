@@ -53,10 +53,6 @@ class SellerSessions:
             return None
         return UUID(payload.partition(".")[2])  # the MAC says that we wrote it
 
-    def signed(self, header: bytes) -> bool:
-        """The Cookie header -> whether it holds a cookie that we wrote; who that is, and whether still, is asked later."""
-        return self.read(cookie_named(header, self.name)) is not None
-
     def fresh_cookie(self, session_id: UUID) -> Cookie:
         return self.cookie(self.name, self.value(session_id), SESSION_SECONDS)
 
@@ -72,6 +68,14 @@ class SellerSessions:
         """The Cookie header -> who is signed in; None for nobody. LedgerUnreachable: it cannot be told."""
         session_id = self.read(cookie_named(header, self.name))
         return None if session_id is None else await self.of(session_id)
+
+    async def may(self, header: bytes, right: Right) -> bool:
+        """Whether the Cookie header is of somebody who has this right now. True while it cannot be told: whoever acts on it is told so."""
+        try:
+            seller = await self.of_cookies(header)
+        except LedgerUnreachable:
+            return True
+        return seller is not None and seller.may(right)
 
     async def of(self, session_id: UUID) -> Seller | None:
         """-> who a session is, at most MEMORY_SECONDS old."""

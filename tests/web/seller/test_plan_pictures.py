@@ -6,8 +6,10 @@ import io
 import pytest
 from PIL import Image
 
+from app.errors import LedgerUnreachable
 from app.web.guard import UPLOAD_BYTES_MAX, UPLOADS_AT_ONCE_MAX
 from tests.web.conftest import JSON
+from tests.web.seller.conftest import doors_of
 from tests.web.seller.test_plan import Fields, drafts, filled, publishes, words
 from tests.web.test_picture_intake import drawn, photograph
 
@@ -63,6 +65,21 @@ async def test_a_stranger_sends_no_more_than_a_form(shop):
     stranger = shop.browser()
     assert (await sends(stranger, drawn() + bytes(200_000))).status_code == 413
     assert (await sends(stranger, b"x")).status_code == 401
+
+
+async def test_whoever_may_not_put_pictures_up_any_more_keeps_nobody_waiting_who_may(shop, owner, viewer, manager):
+    await shop.ledger.end_seller_session(manager.session_id, manager.email)
+    for client in (viewer, manager):
+        assert (await sends(client, drawn() + bytes(200_000))).status_code == 413
+    assert (await sends(owner, drawn() + bytes(200_000))).status_code == 201
+
+
+async def test_with_the_ledger_gone_a_picture_is_not_called_too_large(shop, owner, monkeypatch):
+    async def silent(session_id):
+        raise LedgerUnreachable("gone")
+
+    monkeypatch.setattr(doors_of(shop).sellers.ledger, "seller_of_session", silent)
+    assert (await sends(owner, drawn() + bytes(200_000))).status_code == 503
 
 
 async def test_only_so_many_are_received_at_once(shop, owner):
