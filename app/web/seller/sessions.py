@@ -70,7 +70,7 @@ class SellerSessions:
         return None if session_id is None else await self.of(session_id)
 
     async def may(self, header: bytes, right: Right) -> bool:
-        """Whether the Cookie header is of somebody who has this right now. True while it cannot be told: whoever acts on it is told so."""
+        """Whether the Cookie header is of somebody who has this now. True while that cannot be told: whoever acts on it is."""
         try:
             seller = await self.of_cookies(header)
         except LedgerUnreachable:
