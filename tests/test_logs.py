@@ -33,6 +33,7 @@ TOKEN = Signer(SECRET, "order", seconds_valid=60).sign(["order", 1])
         ("card 4242 4242 4242 4242 declined", "card *** declined", "4242"),
         ("card 5555-5555-5555-4444.", "***.", "5555"),
     ],
+    ids=["address", "link", "cookie", "token", "key", "intent", "password", "bearer", "card", "card with dashes"],
 )
 def test_it_is_masked(line, kept, gone):
     assert kept in masked(line) and gone not in masked(line)

@@ -47,7 +47,7 @@ async def test_exactly_as_many_buys_pass_as_the_limit_says_whichever_process_is_
 
     await asyncio.sleep(max(0.0, last_passed_at + WINDOW_SECONDS - time.monotonic()))
     answers = await burst(shopper, "hammered", 100)
-    assert sum(answer.status_code == 429 for answer in answers) == 100 - LIMIT  # who holds three hears so, or of the hold of that key
+    assert sum(answer.status_code == 429 for answer in answers) == 100 - LIMIT  # the others hear of a hold
 
 
 async def test_what_one_shopper_spent_is_not_the_others(house):

@@ -18,7 +18,9 @@ def is_problem(answer, status: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    "sent", [None, "", "Bearer", "Bearer x", f"Bearer {new_key()}", "Basic abc", f"Bearer {new_key()}0", "Bearer \xff"]
+    "sent",
+    [None, "", "Bearer", "Bearer x", f"Bearer {new_key()}", "Basic abc", f"Bearer {new_key()}0", "Bearer \xff"],
+    ids=["nothing", "empty", "no key", "short", "unknown", "another scheme", "too long", "not ASCII"],
 )
 async def test_without_a_key_in_use_nobody_is_let_in(shop, sent):
     headers = {} if sent is None else {"authorization": sent.encode("latin-1")}
