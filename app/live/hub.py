@@ -34,6 +34,7 @@ from app.first_step import rest_of
 from app.live.feed import Feed
 
 PUSHES_PER_SECOND_MAX = 10
+REST_FOR_WORK = 1.2  # seconds without a fan-out after each second of them; more than 1, for hearing and reading cost too
 HEARTBEAT_SECONDS = 13.0  # the promise is 15; it is looked at every FLOOR_SECONDS
 FLOOR_SECONDS = 1.5  # a watched drop is read this often even when nobody says it changed
 FIRST_STATE_SECONDS_MAX = 3.0  # a new socket waits this long for its first state
@@ -284,7 +285,7 @@ class Hub:
 
     def worked(self, seconds: float) -> None:
         """A drop was drawn and sent: for as long as that took nobody else is to be."""
-        self._rested_at = max(self._rested_at, monotonic()) + seconds
+        self._rested_at = max(self._rested_at, monotonic()) + REST_FOR_WORK * seconds
 
     async def rested(self) -> None:
         """Wait until the drops together have rested as long as they worked: half of the loop's time belongs to the buyers."""

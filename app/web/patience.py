@@ -6,11 +6,14 @@ their own bound (guard.py). A connection costs a timer only while a head is inco
 
 An application with an `at_once(scope, body)` is asked it when a request came whole in one piece: what it answers (ready.py), then
 or when the one reply it lacks has come, goes out in one write, and no task is made. Whatever else comes, or whatever goes wrong
-there, is an ordinary ASGI request.
+there, is an ordinary ASGI request. Those who send something (the crowd that presses Buy) are served in the order they came,
+TURN_SECONDS at a time, and everybody else in between (R13): a page needs several turns of the loop, and must not wait for the whole
+crowd in each of them.
 """
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,11 +21,13 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from app.clock import monotonic
 from app.errors import DoormanError
 from app.web.ready import Later, lines
 
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 32 * 1024
+TURN_SECONDS = 0.0003
 
 log = logging.getLogger("doorman.web")
 
@@ -38,6 +43,32 @@ def _servers_own(state: ServerState) -> bytes:
     return _own[1]
 
 
+class Crowd:
+    """The requests of one server that wait for their turn."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop):
+        self._loop = loop
+        self._waiting: deque[tuple[Patience, RequestResponseCycle, Any]] = deque()
+        self._serving = False  # now, or soon
+
+    def join(self, connection: "Patience", cycle: RequestResponseCycle, app: Any) -> None:
+        self._waiting.append((connection, cycle, app))
+        if not self._serving:
+            self._serving = True
+            self._loop.call_soon(self._serve)
+
+    def _serve(self) -> None:
+        until = monotonic() + TURN_SECONDS
+        try:
+            while self._waiting and monotonic() < until:
+                connection, cycle, app = self._waiting.popleft()
+                connection.answer_or_start(cycle, app)
+        finally:
+            self._serving = bool(self._waiting)
+            if self._serving:
+                self._loop.call_soon(self._serve)
+
+
 class Patience(HttpToolsProtocol):
     """HTTP/1.1 by httptools, with a bound on heads and a short way for answers that stand ready."""
 
@@ -47,6 +78,9 @@ class Patience(HttpToolsProtocol):
         self._head_open = True  # what comes next belongs to a head
         self._head_bytes = 0
         self._at_once = getattr(self.app, "at_once", None)
+        if not hasattr(self.server_state, "crowd"):
+            self.server_state.crowd = Crowd(self.loop)
+        self._crowd: Crowd = self.server_state.crowd
         self._reading = False
         self._held: tuple[RequestResponseCycle, Any] | None = None  # a request whose body may be in what is being read
         self._answered = False  # a request of what is being read
@@ -82,9 +116,13 @@ class Patience(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        if self._held is not None and self._answer_at_once(*self._held):
-            self._held = None
-        self._start_held()
+        held, self._held = self._held, None
+        if held is None:
+            return
+        if held[0].scope["method"] == "POST":
+            self._crowd.join(self, *held)
+        else:
+            self.answer_or_start(*held)
 
     # at once
 
@@ -99,6 +137,11 @@ class Patience(HttpToolsProtocol):
         held, self._held = self._held, None
         if held is not None:
             super()._start_asgi_task(*held)
+
+    def answer_or_start(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """The request is complete, and it is its turn."""
+        if not cycle.disconnected and not self._answer_at_once(cycle, app):
+            super()._start_asgi_task(cycle, app)
 
     def _answer_at_once(self, cycle: RequestResponseCycle, app: Any) -> bool:
         """-> whether it was answered, or will be."""

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from app.gate import ConnectionLost, Gate
+from app.web import patience
 from app.web.guard import Guard
 from app.web.serve import Server, configuration
 from tests.web.conftest import HOST, JSON, PARTIAL, URL
@@ -174,3 +175,56 @@ async def test_whatever_is_odd_is_left_to_the_ordinary_way(shop, port, monkeypat
     ordinary = tasks_are_counted(monkeypatch)
     [(status, _, _)] = await answers(port, await buying(shop, drop, **(JSON | odd)))
     assert (status in (400, 401, 403, 415), len(ordinary)) == (True, 1)
+
+
+class Press:
+    """A request of the crowd whose answer takes some of the clock."""
+
+    def __init__(self, clock, seconds, fails=False):
+        self.clock, self.seconds, self.fails, self.served = clock, seconds, fails, 0
+
+    def answer_or_start(self, cycle, app):
+        self.clock[0] += self.seconds
+        self.served += 1
+        if self.fails:
+            raise RuntimeError("one of the crowd")
+
+
+class Turns:
+    """An event loop that only notes what is to come."""
+
+    def __init__(self):
+        self.soon = []
+
+    def call_soon(self, what):
+        self.soon.append(what)
+
+
+@pytest.mark.parametrize(("share", "a_turn"), [(2.0, 1), (0.3, 4), (0.01, 12)])
+def test_the_crowd_is_served_a_turn_at_a_time_in_its_order(monkeypatch, share, a_turn):
+    clock, loop = [0.0], Turns()
+    monkeypatch.setattr(patience, "monotonic", lambda: clock[0])
+    crowd, presses = patience.Crowd(loop), [Press(clock, share * patience.TURN_SECONDS) for _ in range(12)]
+    for press in presses:
+        crowd.join(press, None, None)
+    assert len(loop.soon) == 1
+    served = []
+    while loop.soon:
+        loop.soon.pop()()
+        served.append(sum(press.served for press in presses))
+        assert [press.served for press in presses] == [1] * served[-1] + [0] * (12 - served[-1])
+    assert served[0] == a_turn
+    assert served[-1] == 12
+
+
+def test_one_who_cannot_be_served_stops_nobody_behind(monkeypatch):
+    clock, loop = [0.0], Turns()
+    monkeypatch.setattr(patience, "monotonic", lambda: clock[0])
+    crowd, presses = patience.Crowd(loop), [Press(clock, 0.0, fails=True), Press(clock, 0.0)]
+    for press in presses:
+        crowd.join(press, None, None)
+    with pytest.raises(RuntimeError):
+        loop.soon.pop()()
+    loop.soon.pop()()
+    assert [press.served for press in presses] == [1, 1]
+    assert loop.soon == []
