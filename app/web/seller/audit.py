@@ -48,6 +48,9 @@ ACTIONS = (
     N_("paused"),
     N_("resumed"),
     N_("ended"),
+    # rehearsals
+    N_("rehearsal begun"),
+    N_("rehearsal stopped"),
     # orders
     N_("refunded"),
     N_("hold ended"),

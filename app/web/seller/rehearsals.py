@@ -79,6 +79,8 @@ async def begin(drop_id: FromPath[int], call: ThisCall, doors: TheseDoors, selle
         if call.wants_json:
             raise Refused(Problem(status, words)) from error
         return await wish_page(call, doors, seller, drop, problem=words, status=status)
+    after = {"rehearsal": name, "crowd": wish.crowd, "faults": list(wish.faults)}
+    await doors.office.ledger.audit(seller.shop_id, seller.actor, "rehearsal begun", drop.slug, None, after)
     url = f"/seller/drops/{drop.id}/rehearsals/{name}"
     return document({"rehearsal": name, "url": url}, status=202) if call.wants_json else redirect(call, url)
 
@@ -136,6 +138,8 @@ async def stop(drop_id: FromPath[int], rehearsal: FromPath[str], call: ThisCall,
     drop = await own_drop(doors, seller, drop_id)
     await known(doors, rehearsal, drop)
     stopped = await asyncio.to_thread(shelf.stop, data_of(doors), rehearsal, drop.slug)
+    if stopped:
+        await doors.office.ledger.audit(seller.shop_id, seller.actor, "rehearsal stopped", drop.slug, None, {"rehearsal": rehearsal})
     return document({"stopped": stopped}) if call.wants_json else redirect(call, f"/seller/drops/{drop.id}/rehearsals/{rehearsal}")
 
 

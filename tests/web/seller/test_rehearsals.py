@@ -63,7 +63,7 @@ async def test_everything_broken_gets_the_time_it_needs(manager, drop, begun):
     assert "browser-clock" not in wish.faults, "there is no browser whose clock could jump"
 
 
-async def test_programs_begin_it_at_once(manager, drop, begun):
+async def test_programs_begin_it_at_once(shop, manager, drop, begun):
     answer = await manager.post(f"/seller/drops/{drop.id}/rehearse", json={"crowd": 50}, headers=JSON)
     assert (answer.status_code, answer.json()["rehearsal"]) == (202, NAME)
     assert begun[0].crowd == 50
@@ -71,6 +71,8 @@ async def test_programs_begin_it_at_once(manager, drop, begun):
         answer = await manager.post(f"/seller/drops/{drop.id}/rehearse", json={"crowd": 50, "faults": wrong or [[]]}, headers=JSON)
         assert answer.status_code == 422
     assert len(begun) == 1
+    [entry] = await shop.rows("SELECT actor, subject FROM audit WHERE action = 'rehearsal begun'")
+    assert tuple(entry) == (manager.email, drop.slug)
 
 
 @pytest.mark.parametrize(
