@@ -155,6 +155,7 @@ async def test_without_a_key_a_press_is_asked_once_by_the_ordinary_way(shop, por
 
 async def test_a_page_that_is_known_is_304_however_often_it_was_drawn_since(shop, port):
     drop = await shop.opens()
+    await shop.app_hears(drop)
     page = f"/drops/{drop.slug}"
     [(_, headers, _)] = await answers(port, written("GET", page, {"accept": "text/html"}))
     shop.app.inner.pages.written(drop.slug)
