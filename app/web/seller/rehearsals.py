@@ -139,7 +139,8 @@ async def stop(drop_id: FromPath[int], rehearsal: FromPath[str], call: ThisCall,
     await known(doors, rehearsal, drop)
     stopped = await asyncio.to_thread(shelf.stop, data_of(doors), rehearsal, drop.slug)
     if stopped:
-        await doors.office.ledger.audit(seller.shop_id, seller.actor, "rehearsal stopped", drop.slug, None, {"rehearsal": rehearsal})
+        after = {"rehearsal": rehearsal}
+        await doors.office.ledger.audit(seller.shop_id, seller.actor, "rehearsal stopped", drop.slug, None, after)
     return document({"stopped": stopped}) if call.wants_json else redirect(call, f"/seller/drops/{drop.id}/rehearsals/{rehearsal}")
 
 
