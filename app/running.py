@@ -33,11 +33,17 @@ def lock(data: Path) -> int:
 def is_served(data: Path) -> bool:
     """-> whether a living `up` holds the lock on DATA."""
     try:
-        handle = os.open(data / LOCK, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
+        return is_held(data / LOCK)
     except PermissionError:
         raise StartFailed(f"{data} belongs to somebody else; run this as the account that runs doorman up") from None
+
+
+def is_held(lock: Path) -> bool:
+    """-> whether a living process holds the lock on this file."""
+    try:
+        handle = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

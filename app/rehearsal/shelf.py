@@ -5,7 +5,6 @@ itself, cleanly, when that ends. Everything else is read from DATA/rehearsals/ID
 this machine may look, and one that dies loses nothing. Light on purpose: nothing heavy is imported here.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -63,17 +62,7 @@ def begin(data: Path, wish: Wish) -> str:
 
 def is_busy(data: Path) -> bool:
     """-> whether a rehearsal of this data folder is running."""
-    try:
-        handle = os.open(data / FOLDER / LOCK, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
+    return running.is_held(data / FOLDER / LOCK)
 
 
 def of_drop(data: Path, slug: str) -> list[dict]:

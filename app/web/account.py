@@ -48,7 +48,7 @@ async def send_code(call: ThisCall, doors: TheseDoors) -> Response:
         if call.wants_json or call.partial:
             raise
         return doors.page(call, "sign_in.html", status=422, next=target, email=typed, problem=_(str(error)))
-    code_id, code = uuid4(), f"{secrets.randbelow(10**CODE_DIGITS):0{CODE_DIGITS}d}"
+    code_id, code = new_code()
     message = code_message(doors, code_id, code, address)
     if await doors.ledger.ask_code(code_id, normalised, address, code_hash(doors, code_id, code), CODE_SECONDS, message):
         await doors.jobs.deliver()
@@ -139,6 +139,11 @@ def asked_by(call: Call, doors: Doors) -> tuple[str, str, str] | None:
 
 def asked_name(doors: Doors) -> str:
     return "__Host-asked" if doors.settings.production else "asked"
+
+
+def new_code() -> tuple[UUID, str]:
+    """-> (the id that the asking browser holds, the digits that are mailed)."""
+    return uuid4(), f"{secrets.randbelow(10**CODE_DIGITS):0{CODE_DIGITS}d}"
 
 
 def code_hash(doors: Doors, code_id: UUID | str, code: str) -> bytes:

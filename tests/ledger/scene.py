@@ -174,3 +174,15 @@ class Scene:
 
 def intent_of(order_id: UUID) -> str:
     return f"pi_{order_id.hex}"
+
+
+@contextlib.asynccontextmanager
+async def open_scene(database_url: str):
+    """-> a scene with a ledger of its own and a published drop of ten units."""
+    ledger = await Ledger.open(database_url, name="test", connections_max=8, statement_timeout_seconds=30)
+    hand = await asyncpg.connect(database_url)
+    scene = Scene(ledger, hand, database_url, await ledger.create_shop("Atelier", "owner@example.org"))
+    await scene.publish()
+    yield scene
+    await hand.close()
+    await ledger.close()

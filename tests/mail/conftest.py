@@ -1,8 +1,6 @@
-import asyncpg
 import pytest
 
-from app.ledger import Ledger
-from tests.ledger.scene import Scene
+from tests.ledger.scene import open_scene
 
 from .sink import Sink
 
@@ -10,13 +8,8 @@ from .sink import Sink
 @pytest.fixture
 async def scene(database_url):
     """A drop of ten units, published."""
-    ledger = await Ledger.open(database_url, name="test", connections_max=8, statement_timeout_seconds=30)
-    hand = await asyncpg.connect(database_url)
-    scene = Scene(ledger, hand, database_url, await ledger.create_shop("Atelier", "owner@example.org"))
-    await scene.publish()
-    yield scene
-    await hand.close()
-    await ledger.close()
+    async with open_scene(database_url) as scene:
+        yield scene
 
 
 @pytest.fixture

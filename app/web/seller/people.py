@@ -6,7 +6,6 @@ address gets a mail, the same steps are taken and the answer is the same; the ma
 code goes to the address that the shop wrote down, never to a spelling of it that somebody typed.
 """
 
-import secrets
 from uuid import UUID, uuid4
 
 from litestar import Request, Response, get, post
@@ -17,7 +16,7 @@ from app.domain.roles import Right
 from app.errors import BadInput
 from app.languages import _, when
 from app.ledger import Message
-from app.web.account import CODE_CHARACTERS_MAX, CODE_DIGITS, CODE_SECONDS, NEXT_CHARACTERS_MAX, STALE, WRONG, code_hash
+from app.web.account import CODE_CHARACTERS_MAX, CODE_DIGITS, CODE_SECONDS, NEXT_CHARACTERS_MAX, STALE, WRONG, code_hash, new_code
 from app.web.call import Call, cookie_named
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect
 from app.web.seller.access import PREFIX, ThisSeller, seller_path
@@ -42,7 +41,7 @@ async def send_code(call: ThisCall, doors: TheseDoors) -> Response:
         if call.wants_json or call.partial:
             raise
         return sign_in_page(call, doors, target=target, email=typed, problem=_(str(error)))
-    code_id, code = uuid4(), f"{secrets.randbelow(10**CODE_DIGITS):0{CODE_DIGITS}d}"
+    code_id, code = new_code()
     workplaces = await doors.office.ledger.staffs(normalised)
     mailbox = workplaces[0].email_written if workplaces else address
     message = code_message(code_id, code if workplaces else None, mailbox, doors.settings.public_url)
