@@ -51,6 +51,7 @@ class House:
         }
         self.environment = {**clean, **QUICK, **environment}
         self.process: subprocess.Popen | None = None
+        self._shop: int | None = None
 
     @classmethod
     def made(cls, *, web: int = 2, **environment: str) -> "House":
@@ -114,18 +115,20 @@ class House:
         return done.stdout
 
     def opens_drop(self, slug: str, quantity: int, *more: str) -> dict:
-        self.ensure_shop()
+        shop = str(self.ensure_shop())
         return json.loads(
             self.doorman(
-                "drop", "create", "--slug", slug, "--title", slug.title(), "--quantity", str(quantity), "--price", "49.00",
-                "--currency", "EUR", *(() if "--opens-at" in more else ("--opens-at", "now")), *more,
+                "drop", "create", "--shop", shop, "--slug", slug, "--title", slug.title(),
+                "--quantity", str(quantity), "--price", "49.00", "--currency", "EUR",
+                *(() if "--opens-at" in more else ("--opens-at", "now")), *more,
             )
         )  # fmt: skip
 
-    def ensure_shop(self) -> None:
-        if not getattr(self, "_shop", False):
-            self.doorman("shop", "create", "--name", "Atelier", "--owner", "owner@example.org")
-            self._shop = True
+    def ensure_shop(self) -> int:
+        """-> number of the shop of owner@example.org; another test may have made one of its own before."""
+        if self._shop is None:
+            self._shop = json.loads(self.doorman("shop", "create", "--name", "Atelier", "--owner", "owner@example.org"))["id"]
+        return self._shop
 
     def shoppers(self, count: int) -> list[str]:
         """-> Cookie header values of signed-in shoppers."""
