@@ -5,9 +5,10 @@ a broken one. Every check ends as held, broken, or `could not tell`; only when a
 evidence could not tell, and that is no-go: an unproven promise is not kept.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 
 HELD, BROKEN, UNTOLD = "held", "broken", "could not tell"
 SOCKET_MS = 3_000  # a page may be this far behind the truth
@@ -301,10 +302,10 @@ def sockets_were_true(seen: History) -> Check:
     gap = _widest_gap([look[0] for look in looks], seen.opens_ms, seen.closes_ms, _shadows(seen, {"gate"}, FAULT_AFTERMATH_MS))
     if gap > GATE_SILENCE_MS:
         return _untold("sockets", promise, f"For {gap / 1000:.1f} s the truth could not be read from the gate.")
-    times = [look[0] for look in looks]
+    truth = Truth(looks, seen.orders or [])
     wrong, compared = [], 0
     for number, watcher in enumerate(seen.watchers):
-        lies, looked = _lies(seen, watcher, times, looks)
+        lies, looked = _lies(seen, watcher, truth)
         compared += looked
         wrong += [f"watcher {number}: {lie}" for lie in lies]
     if wrong:
@@ -316,13 +317,45 @@ def sockets_were_true(seen: History) -> Check:
     return _held("sockets", promise, f"{len(seen.watchers)} watchers, {compared:,} comparisons.")
 
 
-def _lies(seen: History, watcher: dict, times: list[int], looks: list[tuple]) -> tuple[list[str], int]:
+class Truth:
+    """How many units were left, and the phase: at every look at the gate, and how far it can have swung between two of them.
+
+    What was given out between two looks is in the ledger, to the gate's millisecond; what was left before it, less what was left
+    after it and what was given out, is what came back. So between the looks no more can have been left than afterwards and what was
+    given out, and no less than before and without it.
+    """
+
+    def __init__(self, looks: list[tuple], orders: list[dict]):
+        self.looks = looks
+        self.times = [look[0] for look in looks]
+        grants = sorted((order["reserved_ms"], order["quantity"]) for order in orders)
+        granted_at = [at for at, _ in grants]
+        units_until = [0, *accumulate(units for _, units in grants)]
+        self.low, self.high = [], []  # between a look and the next one
+        for before, after in pairwise(looks):
+            given = units_until[bisect_right(granted_at, after[0])] - units_until[bisect_left(granted_at, before[0])]
+            self.low.append(max(0, before[1] - given))
+            self.high.append(after[1] + given)
+
+    def window(self, until_ms: int) -> range:
+        """-> the looks that say what was true in the 3 s before `until_ms` (and a bit more: looks and messages take time)."""
+        first = bisect_right(self.times, until_ms - SOCKET_MS - SOCKET_SLACK_MS) - 1
+        return range(max(0, first), min(len(self.looks), bisect_right(self.times, until_ms) + 2))
+
+    def swing(self, window: range) -> tuple[int, int]:
+        """-> the fewest and the most units that can have been left at any moment from the first of these looks to the last."""
+        between = slice(window.start, window.stop - 1)
+        lefts = [self.looks[index][1] for index in window]
+        return min([*lefts, *self.low[between]]), max([*lefts, *self.high[between]])
+
+
+def _lies(seen: History, watcher: dict, truth: Truth) -> tuple[list[str], int]:
     """What one watcher was shown that was not true in the 3 s before -> (sentences, comparisons made)."""
     heard = [message[0] for message in watcher["messages"]]
     lies, compared = [], 0
     for began, ended in watcher["spans"]:
-        for index in range(bisect_right(times, began + SOCKET_MS), bisect_right(times, ended or seen.ended_ms)):
-            at = times[index]
+        for index in range(bisect_right(truth.times, began + SOCKET_MS), bisect_right(truth.times, ended or seen.ended_ms)):
+            at = truth.times[index]
             if _shadowed(seen, at, {"gate", "web", "feed"}, SOCKET_MS + FAULT_AFTERMATH_MS):
                 continue
             shown_index = bisect_right(heard, at) - 1
@@ -330,16 +363,15 @@ def _lies(seen: History, watcher: dict, times: list[int], looks: list[tuple]) ->
                 lies.append(f"{_at(seen, at)}: connected for {(at - began) / 1000:.1f} s and nothing shown")
                 break
             heard_at, left, phase, *_ = watcher["messages"][shown_index]
-            window = looks[max(0, bisect_right(times, at - SOCKET_MS - SOCKET_SLACK_MS) - 1) : index + 3]
+            window = truth.window(at)
+            looks = truth.looks[window.start : window.stop]
             compared += 1
-            lefts = [look[1] for look in window]
-            # What came within the 3 s may have been true between two looks: as far off as stock swings from one look to the next.
-            unseen = max((abs(one - other) for one, other in zip(lefts, lefts[1:], strict=False)), default=0) + 1
-            slack = unseen if at - heard_at <= SOCKET_MS else 0
-            if not min(lefts) - slack <= left <= max(lefts) + slack:
-                lies.append(f"{_at(seen, at)}: {left} left shown, {min(lefts)} to {max(lefts)} were")
-            elif phase not in {look[2] for look in window} and not (slack and phase in SELLING and window[-1][2] in SELLING):
-                lies.append(f"{_at(seen, at)}: phase {phase} shown, it was {', '.join(sorted({look[2] for look in window}))}")
+            news = at - heard_at <= SOCKET_MS  # it may tell of a moment between two looks; what is shown for longer may not
+            fewest, most = truth.swing(window) if news else (min(look[1] for look in looks), max(look[1] for look in looks))
+            if not fewest <= left <= most:
+                lies.append(f"{_at(seen, at)}: {left} left shown, {fewest} to {most} were")
+            elif phase not in {look[2] for look in looks} and not (news and phase in SELLING and looks[-1][2] in SELLING):
+                lies.append(f"{_at(seen, at)}: phase {phase} shown, it was {', '.join(sorted({look[2] for look in looks}))}")
     return lies, compared
 
 

@@ -35,7 +35,9 @@ class Witness:
 
     def __init__(self, settings: Settings, drop_id: int, slug: str, pages: dict[str, str], units: int):
         self.settings, self.drop_id, self.slug, self.pages, self.units = settings, drop_id, slug, pages, units
-        self.gate: list[tuple[int, int, str] | tuple[int, None, str]] = []  # (ms, left, phase); left None: why it did not answer
+        self.gate: list[
+            tuple[int, int, str] | tuple[int, None, str]
+        ] = []  # (gate's ms, left, phase); left None: no answer, and why
         self.books: list[dict] = []  # {"at", "until", "books" or None, "why"}
         self.page_looks: list[tuple[int, str, int | None, float]] = []  # (asked at, page, status or None, seconds)
         self.machine: list[tuple[int, float]] = []  # (ms, share of all processors that is busy)
@@ -101,7 +103,7 @@ class Witness:
             self.gate.append((asked, None, "empty"))
             return
         phase = phase_of(peek.door, peek.opens_ms, peek.closes_ms, peek.now_ms, peek.left, peek.held)
-        self.gate.append((_now_ms(), sum(peek.left.values()), str(phase)))
+        self.gate.append((peek.time_us // 1000, sum(peek.left.values()), str(phase)))
 
     async def _look_at_books(self, office) -> None:
         at, found, why = _now_ms(), None, None

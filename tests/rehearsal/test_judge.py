@@ -179,6 +179,38 @@ def test_a_page_may_be_wrong_while_the_gate_is_gone_and_for_three_seconds_more_b
     assert outcome(right(watchers=[late], faults=[gone | {"ended": OPENS + 1000}]), "sockets").outcome == BROKEN
 
 
+def swung(*, given_at: int | None):
+    """-> a history in which two units may have been left between two looks at the gate: pages told of them at OPENS + 8050."""
+    told = {
+        "spans": [[OPENS - 2000, ENDED]],
+        "messages": [
+            (OPENS - 1990, UNITS, "announced", 1, 3.0),
+            (OPENS + 90, 0, "sold_out", 2, 4.0),
+            (OPENS + 8050, 2, "open", 3, 4.0),
+            (OPENS + 8450, 0, "sold_out", 4, 4.0),
+        ],
+    }
+    given = [] if given_at is None else [order(f"again{n}", 200 + n, "EXPIRED", reserved_ms=given_at) for n in range(2)]
+    return right(watchers=[told], orders=[*right().orders, *given])
+
+
+def test_a_page_may_tell_of_units_that_came_back_and_went_between_two_looks():
+    assert outcome(swung(given_at=OPENS + 8060), "sockets").outcome == HELD
+
+
+@pytest.mark.parametrize("given_at", [None, OPENS + 2000, OPENS + 12_000], ids=["never", "long before", "after"])
+def test_a_page_may_not_tell_of_units_that_nobody_can_have_taken_since(given_at):
+    told = outcome(swung(given_at=given_at), "sockets")
+    assert told.outcome == BROKEN
+    assert "2 left shown, 0 to 0 were" in told.examples[0]
+
+
+def test_what_was_left_for_a_moment_may_not_be_shown_for_longer_than_three_seconds():
+    history = swung(given_at=OPENS + 8060)
+    history.watchers[0]["messages"].pop()
+    assert outcome(history, "sockets").outcome == BROKEN
+
+
 def test_books_may_be_open_while_the_gate_is_mended_but_not_later():
     open_books = [*right().books, books(OPENS + 2500, balanced=False, findings=["the gate is empty"])]
     assert outcome(right(books=open_books, faults=[LOST]), "books").outcome == HELD

@@ -3,7 +3,7 @@
 -- name: orders_to_judge
 -- Every order of a drop with its money and its parcel, oldest first.
 SELECT orders.id AS order_id, orders.shopper_id, orders.state, orders.reason, orders.quantity, orders.amount_minor, orders.released,
-       orders.key, coalesce(payments.state, 'none') AS payment, coalesce(payments.captured_minor, 0) AS captured_minor,
+       (extract(epoch FROM orders.reserved_at) * 1000)::bigint AS reserved_ms, orders.key, coalesce(payments.state, 'none') AS payment, coalesce(payments.captured_minor, 0) AS captured_minor,
        coalesce(payments.refunded_minor, 0) AS refunded_minor, payments.needs_attention, parcels.state AS parcel
 FROM orders
 LEFT JOIN payments ON payments.order_id = orders.id
