@@ -35,9 +35,7 @@ class Witness:
 
     def __init__(self, settings: Settings, drop_id: int, slug: str, pages: dict[str, str], units: int):
         self.settings, self.drop_id, self.slug, self.pages, self.units = settings, drop_id, slug, pages, units
-        self.gate: list[
-            tuple[int, int, str] | tuple[int, None, str]
-        ] = []  # (gate's ms, left, phase); left None: no answer, and why
+        self.gate: list[tuple[int, int, str] | tuple[int, None, str]] = []  # (gate's ms, left, phase); left None: why not
         self.books: list[dict] = []  # {"at", "until", "books" or None, "why"}
         self.page_looks: list[tuple[int, str, int | None, float]] = []  # (asked at, page, status or None, seconds)
         self.machine: list[tuple[int, float]] = []  # (ms, share of all processors that is busy)

@@ -34,7 +34,8 @@ def order(name: str, shopper: int, state: str, **changes) -> dict:
     money = PRICE if state == "PAID" else 0
     values = {
         "order_id": name, "shopper_id": shopper, "state": state, "reason": None, "quantity": 1, "amount_minor": PRICE,
-        "reserved_ms": OPENS + 10, "released": None if state == "PAID" else True, "key": "b", "payment": "captured" if money else "none",
+        "reserved_ms": OPENS + 10, "released": None if state == "PAID" else True,
+        "key": "b", "payment": "captured" if money else "none",
         "captured_minor": money, "refunded_minor": 0, "needs_attention": None, "parcel": "made" if money else None,
     }  # fmt: skip
     return values | changes
