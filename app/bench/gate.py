@@ -16,7 +16,7 @@ import uvloop
 
 from app.bench.report import Row, compared, print_report, row_lines, whole
 from app.domain.drops import Door
-from app.domain.ids import new_order_id
+from app.domain.ids import new_order_text
 from app.domain.keys import digest_of
 from app.embedded import valkey
 from app.gate import Gate, Image, Reservation
@@ -98,7 +98,7 @@ async def _play(gate: Gate, server, drop_id: int, crowd: str, waiting: int, buye
 
     async def queue() -> None:
         for buyer in numbers:
-            answer = await gate.reserve(drop_id, Reservation(buyer, "bench", digest, VARIANT, 1, new_order_id(drop_id)))
+            answer = await gate.reserve(drop_id, Reservation(buyer, "bench", digest, VARIANT, 1, new_order_text(drop_id)))
             verdicts.append(answer.verdict)
 
     script, cpu, wall = await _script_us(server), time.process_time(), time.perf_counter()

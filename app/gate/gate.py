@@ -362,9 +362,9 @@ def answer_of(reply: list[str]) -> Answer:
     if plain is not None:
         return plain
     if word == "reserved":
-        return Answer(Verdict.RESERVED, order_id=UUID(reply[1]), pay_by_ms=int(reply[2]))
+        return Answer(Verdict.RESERVED, order=reply[1], pay_by_ms=int(reply[2]))
     if word == "already_yours":
-        return Answer(Verdict.ALREADY_YOURS, allowed=int(reply[1]), order_id=UUID(reply[2]) if reply[2] else None)
+        return Answer(Verdict.ALREADY_YOURS, allowed=int(reply[1]), order=reply[2] or None)
     opens_ms, now_ms = int(reply[1]), int(reply[2])
     return Answer(Verdict(word), opens_at_ms=opens_ms, retry_after_seconds=-(-(opens_ms - now_ms) // 1000))
 

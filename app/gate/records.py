@@ -14,14 +14,14 @@ PLACE = "place:"  # what the key of an accepted offer starts with; the number of
 
 @dataclass(slots=True)
 class Reservation:
-    """A request for `quantity` units of one variant. `order_id` is fresh and becomes the order's id if granted."""
+    """A request for `quantity` units of one variant. `order_id` (or its text) is fresh and becomes the order's id if granted."""
 
     buyer: int
     key: str
     digest: str
     variant_id: int
     quantity: int
-    order_id: UUID
+    order_id: UUID | str
 
 
 @dataclass(slots=True)

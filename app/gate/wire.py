@@ -1,7 +1,8 @@
 """One full-duplex connection to Redis or Valkey that many callers share.
 
 Guarantees
-- All calls of one turn of the event loop leave in one write, in the order they were made; nobody waits for anybody's answer.
+- Calls leave together, in the order they were made: while more join with every turn of the event loop, those before wait, until
+  they are BATCH_CALLS or BATCH_SECONDS_MAX have gone by. Nobody waits for anybody's answer.
 - An answer reaches the caller who asked, or nobody: a caller who gave up or was cancelled leaves a place in the queue that swallows
   its answer. The queue belongs to one connection, so an answer can never be read on another.
 - A caller waits at most `timeout_seconds`. A server that stays silent for as long again loses the connection.
@@ -29,6 +30,8 @@ from app.gate.scripts import Script, command
 
 WAITING_CALLS_MAX = 10_000
 RETRY_SECONDS_MIN, RETRY_SECONDS_MAX = 0.02, 0.5
+BATCH_CALLS = 64
+BATCH_SECONDS_MAX = 0.002  # the server syncs its log once a batch: a crowd is served sooner by few large ones
 WATCH_SECONDS = 0.05  # how late a timeout may be noticed
 
 # The server is there but cannot serve: it loads, lost its master, is a replica, is full, cannot persist, runs a long script.
@@ -94,6 +97,8 @@ class _Link(asyncio.Protocol):
         self._reader = hiredis.Reader(encoding="utf-8", errors="replace")
         self._transport: asyncio.Transport | None = None
         self._out: list[bytes] = []
+        self._out_before = 0  # how many of them there were a turn ago
+        self._out_since = 0.0
         self._heard_at = self._loop.time()
         self._watch: asyncio.TimerHandle | None = None
         self.lost: Exception | None = None
@@ -150,11 +155,17 @@ class _Link(asyncio.Protocol):
 
     def _put(self, call: _Call) -> None:
         if not self._out:
+            self._out_before, self._out_since = 0, self._loop.time()
             self._loop.call_soon(self._flush)
         self._out.append(call.payload)
         self.calls.append(call)
 
     def _flush(self) -> None:
+        count = len(self._out)
+        if self._out_before < count < BATCH_CALLS and self._loop.time() - self._out_since < BATCH_SECONDS_MAX:
+            self._out_before = count
+            self._loop.call_soon(self._flush)
+            return
         out, self._out = self._out, []
         if self.lost is None:
             self._transport.write(b"".join(out))

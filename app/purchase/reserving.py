@@ -17,7 +17,7 @@ import structlog
 
 from app.clock import monotonic
 from app.domain.drops import Drop, Phase, Variant, phase_of
-from app.domain.ids import new_order_id
+from app.domain.ids import new_order_text
 from app.domain.keys import digest_of
 from app.domain.verdicts import Answer, Verdict
 from app.errors import GateUnreachable
@@ -143,7 +143,7 @@ class Counter:
 
 
 def _reservation(drop_id: int, buyer: int, variant_id: int, quantity: int, key: str) -> Reservation:
-    return Reservation(buyer, key, digest_of(variant_id, quantity), variant_id, quantity, new_order_id(drop_id))
+    return Reservation(buyer, key, digest_of(variant_id, quantity), variant_id, quantity, new_order_text(drop_id))
 
 
 def nothing_left(peek: Peek) -> bool:

@@ -191,10 +191,10 @@ class Hot:
             case Verdict.RESERVED:
                 return Ready(self.tell_reserved(call, drop, shopper_id, answer))
             case Verdict.ALREADY_YOURS if call.wants_json:
-                body = {"verdict": "already_yours", "order": answer.order_id, "allowed": answer.allowed}
+                body = {"verdict": "already_yours", "order": answer.order, "allowed": answer.allowed}
                 return Ready(in_json(200, body))
-            case Verdict.ALREADY_YOURS if not answer.allowed and answer.order_id is not None:
-                return Ready(go_to(call, f"/orders/{answer.order_id}", 200))
+            case Verdict.ALREADY_YOURS if not answer.allowed and answer.order is not None:
+                return Ready(go_to(call, f"/orders/{answer.order}", 200))
             case _ if call.wants_json:
                 return self.refusal(drop, answer, call.language, self.refusal_in_json)
             case _ if call.partial:
@@ -216,7 +216,7 @@ class Hot:
     def tell_reserved(self, call: Call, drop: Drop, shopper_id: int, answer: Answer) -> Raw:
         self.scenes.forget(drop.id)  # the buyer's next look must not be older than the buy
         self.pages.written(drop.slug)
-        order = str(answer.order_id)
+        order = answer.order
         order_url = f"/orders/{order}"
         if call.wants_json:
             body = {"verdict": "reserved", "order": order, "pay_by": iso(from_ms(answer.pay_by_ms))}
