@@ -228,6 +228,11 @@ def seconds_of(text: str) -> int | None:
     return int(found[1]) * 60 + int(found[2] or 0) if found else None
 
 
+def whole_in(text: str) -> int | None:
+    """'1,000' -> 1000; None for what is no whole number."""
+    return int(re.sub(r"[^0-9]", "", text)) if _WHOLE.fullmatch(text.strip()) else None
+
+
 def price_typed(text: str, locale: str) -> str:
     """-> a price as a plan keeps it: '49.00' for whatever is a number in `locale`, else what was typed."""
     amount = money.read_amount(text, locale)
@@ -412,7 +417,8 @@ def _check_variants(variants: Sequence[PlannedVariant], found: Checked) -> None:
 
 
 def _whole(name: str, text: str, least: int, most: int, found: Checked) -> int | None:
-    if _WHOLE.fullmatch(text.strip()) and least <= int(re.sub(r"[^0-9]", "", text)) <= most:
-        return int(re.sub(r"[^0-9]", "", text))
+    number = whole_in(text)
+    if number is not None and least <= number <= most:
+        return number
     found.problems[name] = _("A whole number from %(least)s to %(most)s.", least=least, most=count(most))
     return None

@@ -1,6 +1,6 @@
 from app.ledger.accounts import InTheWay, KeptAddress
 from app.ledger.api import ApiKey, KnownKey, Repeated
-from app.ledger.attention import Attention, CancelledHold, Cancelling
+from app.ledger.attention import Attention, AttentionSpot, CancelledHold, Cancelling
 from app.ledger.audit import AuditEntry
 from app.ledger.books import LedgerBooks, VariantBooks
 from app.ledger.claims import Claimed
@@ -44,6 +44,7 @@ __all__ = [
     "ApiKey",
     "Asks",
     "Attention",
+    "AttentionSpot",
     "AuditEntry",
     "BadEntry",
     "CancelledHold",

@@ -12,6 +12,15 @@ from app.ledger.events import SELLER, note
 from app.ledger.pool import Pool
 
 
+class AttentionSpot(NamedTuple):
+    """A place in the list of what needs a person."""
+
+    reserved_at: datetime
+    order_id: UUID
+    kind: str
+    purpose: str  # of a refund; "" for anything else
+
+
 @dataclass(frozen=True, slots=True)
 class Attention:
     """One thing a person must look at, with what is known."""
@@ -29,6 +38,10 @@ class Attention:
     amount_minor: int
     currency: str
     reserved_at: datetime
+
+    @property
+    def spot(self) -> AttentionSpot:
+        return AttentionSpot(self.reserved_at, self.order_id, self.kind, self.purpose or "")
 
 
 class CancelledHold(NamedTuple):

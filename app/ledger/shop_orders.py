@@ -18,7 +18,7 @@ from app.domain.emails import EMAIL_CHARACTERS_MAX
 from app.domain.invoices import number_of
 from app.errors import NotFound
 from app.ledger.accounts import address_of
-from app.ledger.attention import Attention
+from app.ledger.attention import Attention, AttentionSpot
 from app.ledger.events import SELLER, Event, event_from, note
 from app.ledger.orders import OrderRow, order_from
 from app.ledger.parcels import ParcelRow
@@ -32,6 +32,7 @@ ATTENTION_COUNT_MAX = 99  # what the badge counts up to
 SENT_AGAIN_AN_HOUR_MAX = 5  # mails of one order
 SENDABLE = ("confirmation", "parcel_sent", "money_back")  # mails that are still true later, and may be sent again
 WISH_CHARACTERS_MAX = 64
+BEGINNING = (None, None, None, None)  # of the list of what needs a person, where no spot is
 
 _ID_DIGITS, _DROP_DIGITS = 32, 8  # of an order id in hexadecimal, and those that name its drop
 _NUMBER_DIGITS_MIN = 4  # of an order's number within its drop
@@ -294,18 +295,23 @@ class ShopOrdersPart(Pool):
                 mails=[MailTold(**row) for row in await ask.rows("mails_of", order_id)],
                 place=PlaceTold(**place) if place else None,
                 events=[event_from(row) for row in await ask.rows("events_of", order_id)],
-                attention=[_attention(row) for row in await ask.rows("shop_attention", shop_id, order_id, ATTENTION_COUNT_MAX)],
+                attention=[
+                    _attention(row) for row in await ask.rows("shop_attention", shop_id, order_id, *BEGINNING, ATTENTION_COUNT_MAX)
+                ],
             )
 
     # ---- what needs a person --------------------------------------------------------------------------------------------------
 
-    async def shop_attention(self, shop_id: int, limit: int) -> list[Attention]:
-        """-> what of this shop needs a person, the oldest order first."""
-        return [_attention(row) for row in await self._rows("shop_attention", shop_id, None, limit)]
+    async def shop_attention(self, shop_id: int, limit: int, after: AttentionSpot | None = None) -> list[Attention]:
+        """-> what of this shop needs a person, the oldest order first, from a spot on."""
+        rows = await self._rows("shop_attention", shop_id, None, *(after or BEGINNING), min(limit, PAGE_ORDERS_MAX))
+        return [_attention(row) for row in rows]
 
-    async def shop_undelivered(self, shop_id: int, limit: int) -> list[Undelivered]:
-        """-> mails that did not arrive and that nobody has seen to, newest first."""
-        return [Undelivered(**row) for row in await self._rows("shop_undelivered", shop_id, limit)]
+    async def shop_undelivered(self, shop_id: int, limit: int, older_than: int | None = None) -> list[Undelivered]:
+        """-> mails that did not arrive and that nobody has seen to, newest first. `older_than`: the id of one."""
+        return [
+            Undelivered(**row) for row in await self._rows("shop_undelivered", shop_id, older_than, min(limit, PAGE_ORDERS_MAX))
+        ]
 
     async def shop_attention_count(self, shop_id: int) -> int:
         """-> how much of both there is, at most ATTENTION_COUNT_MAX."""

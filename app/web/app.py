@@ -24,6 +24,7 @@ from app import wiring
 from app.domain.hooks import hook_key
 from app.domain.links import link_key
 from app.domain.roles import Right
+from app.domain.scopes import Scope as KeyScope
 from app.gate import Limiter, Shared
 from app.live import Hub
 from app.mail.letters import Letters
@@ -32,7 +33,7 @@ from app.purchase.waiting import Lists
 from app.web import account, calendar, dev, farewell, health, keepsake, law, orders, pictures, sending, shop, waitlist, webhooks
 from app.web.api import router as api
 from app.web.api.keys import ApiKeys
-from app.web.call import SCOPE_KEY, Call
+from app.web.call import API_PREFIX, SCOPE_KEY, Call
 from app.web.catalogue import Catalogue
 from app.web.demand import Demand
 from app.web.doors import Doors, SignInNeeded, redirect
@@ -187,7 +188,14 @@ def create_app(parts: wiring.Web) -> Guard:
         demand=demand,
     )
     limiter = Limiter(parts.gate, "address", *settings.address_limit)
-    return Guard(hot, settings, sessions, problems, limiter, may_upload=functools.partial(doors.sellers.may, right=Right.PLAN))
+    return Guard(hot, settings, sessions, problems, limiter, may_upload=functools.partial(may_upload, doors))
+
+
+async def may_upload(doors: Doors, call: Call) -> bool:
+    """Whether pictures are taken from whoever asks: a program by its key, a person by their cookie."""
+    if call.path.startswith(API_PREFIX):
+        return await doors.api_keys.may(call.authorization, KeyScope.DROPS)
+    return await doors.sellers.may(call.cookie, Right.PLAN)
 
 
 def call_of(scope: Scope) -> Call:

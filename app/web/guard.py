@@ -30,7 +30,7 @@ BODY_SECONDS_MAX = 5.0
 WEBHOOK_PREFIX = "/webhooks/"  # proven by their signature, not by where they come from
 WEBHOOK_BYTES_MAX = 256 * 1024
 SELLER_BYTES_MAX = 192 * 1024  # people at work, with longer forms: ten thousand characters of any script, percent-encoded, and more
-UPLOAD_PATH = "/seller/pictures"  # and with pictures, for those who are signed in
+UPLOAD_PATHS = frozenset({f"{SELLER_PREFIX}pictures", f"{API_PREFIX}pictures"})  # and with pictures, for those who may
 UPLOAD_BYTES_MAX = 10 * 1024 * 1024 + 2 * SELLER_BYTES_MAX  # a picture, and the form that carries it
 UPLOAD_SECONDS_MAX = 120.0
 UPLOAD_RETRY_SECONDS = 3
@@ -66,9 +66,9 @@ class Guard:
         sessions: Sessions,
         problems: Problems,
         limiter: Limiter,
-        may_upload: Callable[[bytes], Awaitable[bool]] | None = None,
+        may_upload: Callable[[Call], Awaitable[bool]] | None = None,
     ):
-        """`limiter` counts requests of an address. `may_upload`: whether a Cookie header is of somebody who sends pictures;
+        """`limiter` counts requests of an address. `may_upload`: whether a request is of somebody who sends pictures;
         None: nobody does."""
         self.inner = inner
         self.sessions = sessions
@@ -184,7 +184,7 @@ class Guard:
         if call.path.startswith(WEBHOOK_PREFIX):
             return await self.read_body(call, receive, WEBHOOK_BYTES_MAX)
         problem = self.refuse_origin(call)
-        if problem is None and call.path == UPLOAD_PATH and self.may_upload and await self.may_upload(call.cookie):
+        if problem is None and call.path in UPLOAD_PATHS and self.may_upload and await self.may_upload(call):
             return await self.read_upload(call, receive)
         bytes_max = SELLER_BYTES_MAX if call.path.startswith((SELLER_PREFIX, API_PREFIX)) else BODY_BYTES_MAX
         return problem or await self.read_body(call, receive, bytes_max)

@@ -13,6 +13,7 @@ import asyncio
 from litestar import Response, get
 from litestar.params import FromPath
 
+from app.domain.invoices import Invoice
 from app.domain.papers import PAGES
 from app.errors import NotFound
 from app.languages import _
@@ -81,12 +82,18 @@ async def invoice_for(own: Own, name: str, doors: Doors) -> Response:
 
 
 async def invoice_file(ledger: Ledger, order: OrderRow, name: str) -> Response:
+    """-> the paper of this order that `name` names, as a file. NotFound: it has none."""
+    invoice = await invoice_named(ledger, order, name)
+    body = await asyncio.to_thread(drawn, invoice, "" if invoice.buyer else order.email)
+    headers = {**PRIVATE, **NEVER_LISTED, "content-disposition": f'inline; filename="{invoice.number}.pdf"'}
+    return Response(body, media_type=PDF, headers=headers)
+
+
+async def invoice_named(ledger: Ledger, order: OrderRow, name: str) -> Invoice:
     """-> the paper of this order that `name` names: '2026-000012.pdf', or 'invoice.pdf' for the invoice. NotFound: it has none."""
     number = name.removesuffix(SUFFIX)
     wanted = "" if number == THE_INVOICE else number
     invoice = await ledger.invoice(order.order_id, wanted) if number and name.endswith(SUFFIX) else None
     if invoice is None:
         raise NotFound(name)
-    body = await asyncio.to_thread(drawn, invoice, "" if invoice.buyer else order.email)
-    headers = {**PRIVATE, **NEVER_LISTED, "content-disposition": f'inline; filename="{invoice.number}.pdf"'}
-    return Response(body, media_type=PDF, headers=headers)
+    return invoice

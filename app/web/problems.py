@@ -28,6 +28,11 @@ NOT_HERE = N_("There is nothing here, or it is not yours.")
 FAULT = N_("Something went wrong on our side. Nothing was charged by this request; it has been written down.")
 NO_ANSWER = N_("One moment: a part of the shop is not answering. Try again shortly.")
 REFUSED = N_("The request was refused.")
+REFUSALS = {  # what the framework refuses, in our words
+    400: N_("The request is not one that can be understood."),
+    405: N_("This method is not used here."),
+    413: N_("The request is too large."),
+}
 
 HEADINGS = {
     400: N_("Not understood"),
@@ -94,12 +99,24 @@ def problem_of(error: Exception) -> Problem:
         case HTTPException() if error.status_code == 404:
             return Problem(404, NOT_HERE)
         case HTTPException() if error.status_code < 500:
-            allow = tuple((b"allow", value.encode()) for name, value in (error.headers or {}).items() if name.lower() == "allow")
-            return Problem(error.status_code, HTTPStatus(error.status_code).description or REFUSED, headers=allow)
+            methods = allowed_by(error)
+            return Problem(
+                error.status_code,
+                REFUSALS.get(error.status_code, REFUSED),
+                headers=((b"allow", ", ".join(methods).encode()),) if methods else (),
+                more={"allowed": methods} if methods else None,
+            )
         case _:
             kind = "expected" if isinstance(error, DoormanError) else "unexpected"
             log.error("a request failed", kind=kind, exc_info=error)
             return Problem(500, FAULT)
+
+
+def allowed_by(error: HTTPException) -> list[str]:
+    """-> the methods that an address knows, of a refusal that names them: HEAD wherever GET is, and OPTIONS never (guard.py)."""
+    named = next((value for name, value in (error.headers or {}).items() if name.lower() == "allow"), "")
+    methods = {method.strip() for method in named.split(",")} - {"", "OPTIONS"}
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
 class Problems:

@@ -157,7 +157,7 @@ SELECT id, kind, recipient, state, tries, error, created_at, sent_at FROM messag
 SELECT number, joined_at, state FROM places WHERE order_id = $1;
 
 -- name: shop_attention
--- Payments, refunds and parcels of a shop that need a person, the oldest order first.
+-- Payments, refunds and parcels of a shop that need a person, the oldest order first, from a place in that order ($3 to $6) on.
 SELECT found.*, drops.slug AS drop_slug, drops.title AS drop_title
 FROM (
     SELECT 'payment' AS kind, orders.id AS order_id, orders.drop_id, orders.state, payments.state AS payment, NULL AS purpose,
@@ -178,10 +178,13 @@ FROM (
 ) AS found
 JOIN drops ON drops.id = found.drop_id
 WHERE drops.shop_id = $1 AND ($2::uuid IS NULL OR found.order_id = $2)
-ORDER BY found.reserved_at, found.order_id, found.kind LIMIT $3;
+  AND ($3::timestamptz IS NULL
+       OR (found.reserved_at, found.order_id, found.kind COLLATE "C", coalesce(found.purpose, '') COLLATE "C")
+          > ($3, $4::uuid, $5::text, $6::text))
+ORDER BY found.reserved_at, found.order_id, found.kind COLLATE "C", coalesce(found.purpose, '') COLLATE "C" LIMIT $7;
 
 -- name: shop_undelivered
--- Mails of a shop that did not arrive, or of which nobody knows, and that nobody has seen to yet, newest first.
+-- Mails of a shop that did not arrive, or of which nobody knows, and that nobody has seen to yet, newest first, from mail $2 on.
 SELECT messages.id, messages.kind, messages.order_id, messages.recipient, messages.state, messages.tries, messages.error,
        messages.created_at, drops.title AS drop_title
 FROM messages
@@ -189,7 +192,8 @@ LEFT JOIN orders ON orders.id = messages.order_id
 LEFT JOIN places ON places.id = messages.place_id
 JOIN drops ON drops.id = coalesce(orders.drop_id, places.drop_id)
 WHERE messages.state IN ('failed', 'unknown') AND messages.seen_at IS NULL AND drops.shop_id = $1
-ORDER BY messages.id DESC LIMIT $2;
+  AND ($2::bigint IS NULL OR messages.id < $2)
+ORDER BY messages.id DESC LIMIT $3;
 
 -- name: shop_attention_count
 -- How much of a shop needs a person, counted up to a bound.

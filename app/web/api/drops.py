@@ -1,31 +1,32 @@
-"""Drops, drafts, and what moves them: the seller's verbs of app/purchase, as the dashboard calls them."""
+"""Drops, and what moves them: the seller's verbs of app/purchase, as the dashboard calls them."""
 
-from datetime import datetime
+from dataclasses import asdict
+from datetime import UTC, datetime
 
 import msgspec
 
-from app import clock
 from app.domain import drops as domain
-from app.domain import money
 from app.domain.drops import Door
-from app.domain.plan import EVERYWHERE, LISTED, Plan, PlannedFee, PlannedPicture, PlannedVariant, checked, duration_text
-from app.domain.schedule import YEAR_MAX, YEAR_MIN, typed_in, zone_named
+from app.domain.plan import plan_of
+from app.domain.schedule import YEAR_MAX, YEAR_MIN
 from app.domain.scopes import Scope
-from app.errors import BadInput, NotFound
+from app.errors import BadInput
 from app.languages import N_
-from app.ledger.plan import Draft
+from app.ledger import Account
 from app.purchase import planning
 from app.purchase.books import books_of
+from app.purchase.refunding import progress
+from app.purchase.reporting import report_of
 from app.web.api import shapes
-from app.web.api.operation import Ask, operation
+from app.web.api.operation import Ask, changed_meanwhile, operation
 from app.web.api.paging import cursor_of, page_of, place_in
-from app.web.seller.plan import own_draft
+from app.web.api.plans import NO_MOMENT, plan_with, said_in
+from app.web.seller.report import document_of as document_of_report
 from app.web.seller.watch_view import document_of
 
-NO_ZONE = N_("There is no such time zone. Use an IANA name such as Europe/Berlin.")
-NO_MOMENT = N_("This time is too far away.")
 WHICH_VARIANT = N_("Choose one of the variants.")
 NO_UNITS = N_("Say how many pieces: a whole number.")
+NOT_SENT = N_("This drop is not sent by parcel.")
 
 
 @operation("GET", "/drops", scope=Scope.READ, title="List drops", query=shapes.Paged, answer=shapes.Drops)
@@ -106,43 +107,57 @@ async def change_units(ask: Ask) -> shapes.Drop:
     )
 
 
-# ---- drafts
-
-
-@operation("GET", "/drafts", scope=Scope.READ, title="List drafts", answer=shapes.Drafts)
-async def list_drafts(ask: Ask) -> shapes.Drafts:
-    """What is not published yet, the last one touched first. There are at most 200, on one page."""
-    return shapes.Drafts(items=[draft_told(draft) for draft in await ask.doors.office.ledger.drafts(ask.key.shop_id)], next=None)
-
-
-@operation("GET", "/drafts/{draft_id:int}", scope=Scope.READ, title="Get a draft", answer=shapes.Draft)
-async def get_draft(ask: Ask) -> shapes.Draft:
-    """One draft, with what is in the way of publishing it."""
-    return draft_told(await own_draft(ask.doors, ask.key, ask.path["draft_id"]))
-
-
-@operation("POST", "/drafts", scope=Scope.DROPS, title="Create a draft", body=shapes.NewDraft, answer=shapes.Draft, status=201)
-async def create_draft(ask: Ask) -> shapes.Draft:
-    """Plan a drop. Nothing is on sale before the draft is published; the dashboard shows, previews and changes it too."""
-    ledger, key, plan = ask.doors.office.ledger, ask.key, plan_of(ask.body, ask.key.time_zone)
-    draft_id = await ledger.add_draft(key.shop_id, plan, key.actor)
-    await ledger.audit(key.shop_id, key.actor, "draft made", plan.title, None, {"draft": draft_id})
-    return draft_told(await own_draft(ask.doors, key, draft_id))
+@operation("PATCH", "/drops/{drop_id:int}", scope=Scope.DROPS, title="Change its words", body=shapes.DropChange, answer=shapes.Drop)
+async def change_drop(ask: Ask) -> shapes.Drop:
+    """Title, description, pictures and countries, in the version that was read. If somebody saved meanwhile, nothing is
+    overwritten: 409 names the version that stands there now. What was promised (price, pieces, opening) has operations of its
+    own."""
+    drop, office, key = await drop_of(ask), ask.doors.office, ask.key
+    if not drop.ships and ask.body.shipping_countries is not msgspec.UNSET:
+        raise BadInput(NOT_SENT, field="shipping_countries")
+    plan = plan_with(plan_of(drop, drop.slug), said_in(ask.body, key.time_zone))
+    try:
+        return drop_told(ask, await planning.edit_words(office, key.shop_id, drop.id, ask.body.version, plan, key.actor))
+    except planning.Stale as error:
+        raise changed_meanwhile(version=(await drop_of(ask)).version) from error
 
 
 @operation(
-    "POST",
-    "/drafts/{draft_id:int}/publish",
-    scope=Scope.DROPS,
-    title="Publish a draft",
-    body=shapes.Publication,
-    answer=shapes.Drop,
-    status=201,
+    "POST", "/drops/{drop_id:int}/postpone", scope=Scope.DROPS, title="Postpone", body=shapes.Postponement, answer=shapes.Postponed
 )
-async def publish_draft(ask: Ask) -> shapes.Drop:
-    """The draft, in the version that was read, becomes a drop: price, opening and pieces are promised from then on."""
-    office, key, draft_id = ask.doors.office, ask.key, ask.path["draft_id"]
-    return drop_told(ask, await planning.publish_draft(office, key.shop_id, draft_id, ask.body.version, key.actor))
+async def postpone_drop(ask: Ask) -> shapes.Postponed:
+    """A later opening, until a minute before the promised one. Whoever asked to be reminded, waits on the list or has an order
+    gets a mail. A drop that opens then already is not changed, and nobody gets a second mail."""
+    drop, office, key = await drop_of(ask), ask.doors.office, ask.key
+    opens_at, closes_at = times_of(ask.body, drop)
+    if (drop.opens_at, drop.closes_at) == (opens_at, closes_at):  # somebody asks again who has not heard the answer
+        return shapes.Postponed(drop=drop_told(ask, drop), told=await office.ledger.told_of_opening(drop.id))
+    try:
+        told = await planning.postpone(office, key.shop_id, drop.id, ask.body.version, opens_at, closes_at, key.actor)
+    except planning.Stale as error:
+        raise changed_meanwhile(version=(await drop_of(ask)).version) from error
+    except BadInput as error:
+        raise BadInput(str(error), field=f"{error.field}_at") from error
+    await ask.doors.jobs.deliver()
+    ask.doors.watch.forget(drop.id)
+    return shapes.Postponed(drop=drop_told(ask, await drop_of(ask)), told=told)
+
+
+@operation("GET", "/drops/{drop_id:int}/cancelling", scope=Scope.READ, title="Follow a cancellation", answer=shapes.Cancelling)
+async def get_cancelling(ask: Ask) -> shapes.Cancelling:
+    """How far it is: holds that have still to end, orders whose money has still to go back."""
+    drop = await drop_of(ask)
+    far = await progress(ask.doors.office.ledger, drop.id)
+    return shapes.Cancelling(door=drop.door.value, **asdict(far), done=far.done)
+
+
+@operation("GET", "/drops/{drop_id:int}/report", scope=Scope.READ, title="Get the report", answer=shapes.Report)
+async def get_report(ask: Ask) -> shapes.Report:
+    """The after-action report: how much was asked for, how far people came, where they fell out, what it brought in. Of a drop
+    that is still open: as it is by now."""
+    report = await report_of(ask.doors.office.ledger, await drop_of(ask))
+    accounts = msgspec.to_builtins(account_told(report.accounting.account))
+    return msgspec.convert(document_of_report(report) | {"accounts": accounts}, shapes.Report)
 
 
 # ---- what they share
@@ -191,60 +206,42 @@ def drop_told(ask: Ask, drop: domain.Drop) -> shapes.Drop:
     )
 
 
-def draft_told(draft: Draft | None) -> shapes.Draft:
-    if draft is None:
-        raise NotFound("draft")
-    return shapes.Draft(
-        id=draft.id,
-        version=draft.version,
-        title=draft.plan.title,
-        slug=draft.plan.address,
-        updated_at=draft.updated_at,
-        updated_by=draft.updated_by,
-        drop_id=draft.drop_id,
-        problems=checked(draft.plan, clock.now()).problems,
+def account_told(account: Account) -> shapes.Account:
+    return shapes.Account(
+        drop_id=account.drop_id,
+        drop=account.slug,
+        title=account.title,
+        opens_at=account.opens_at,
+        currency=account.currency,
+        orders=account.orders,
+        units=account.units,
+        gross_minor=account.gross_minor,
+        refunded_minor=account.refunded_minor,
+        refunding_minor=account.refunding_minor,
+        net_minor=account.net_minor,
+        shipping_minor=account.shipping_minor,
+        tax_basis_points=account.tax_basis_points,
+        tax_minor=account.tax_minor if account.tax_basis_points else None,
     )
 
 
-def plan_of(new: shapes.NewDraft, shop_zone: str) -> Plan:
-    """-> the same as the dashboard's form would have typed it."""
-    zone = new.time_zone or shop_zone
-    if zone_named(zone) is None:
-        raise BadInput(NO_ZONE, field="time_zone")
-    opens, opens_which = typed("opens_at", new.opens_at, zone)
-    closes, closes_which = typed("closes_at", new.closes_at, zone)
-    return Plan(
-        title=new.title,
-        slug=new.slug,
-        description=new.description,
-        price="" if new.price_minor is None else str(money.as_decimal(new.price_minor, new.currency)),
-        currency=new.currency,
-        time_zone=zone,
-        opens=opens,
-        opens_which=opens_which,
-        closes=closes,
-        closes_which=closes_which,
-        per_person=str(new.per_person),
-        hold=duration_text(new.hold_seconds),
-        offer=duration_text(new.offer_seconds),
-        waitlist=new.waitlist,
-        attempts=str(new.payment_attempts),
-        ships=new.ships,
-        served=EVERYWHERE if new.shipping_countries is None else LISTED,
-        countries=tuple(sorted(set(new.shipping_countries or ()))),
-        tax=f"{money.percent_of(new.tax_basis_points):f}" if new.tax_basis_points else "",
-        fees=tuple(PlannedFee(name, f"{money.as_decimal(fee, new.currency):f}") for name, fee in new.shipping_fees.items()),
-        variants=tuple(PlannedVariant(one.name, str(one.units)) for one in new.variants),
-        pictures=tuple(PlannedPicture(one.hash, one.alt) for one in new.pictures),
-    )
+def times_of(wanted: shapes.Postponement, drop: domain.Drop) -> tuple[datetime, datetime | None]:
+    """-> opening and closing, to the second, as the dashboard's form would have typed them."""
+    opens_at, closes_at = wanted.opens_at, wanted.closes_at
+    for field, moment in (("opens_at", opens_at), ("closes_at", closes_at)):
+        if isinstance(moment, datetime) and not YEAR_MIN < moment.year < YEAR_MAX:
+            raise BadInput(NO_MOMENT, field=field)
+    opens_at = to_the_second(opens_at)
+    if closes_at is msgspec.UNSET:
+        closes_at = drop.closes_at and opens_at + (drop.closes_at - drop.opens_at)
+        if closes_at is not None and closes_at.year >= YEAR_MAX:
+            raise BadInput(NO_MOMENT, field="opens_at")
+        return opens_at, closes_at
+    return opens_at, closes_at and to_the_second(closes_at)
 
 
-def typed(field: str, moment: datetime | None, zone: str) -> tuple[str, str]:
-    if moment is None:
-        return "", ""
-    if not YEAR_MIN < moment.year < YEAR_MAX:
-        raise BadInput(NO_MOMENT, field=field)
-    return typed_in(moment, zone)
+def to_the_second(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(microsecond=0)
 
 
 OPERATIONS = [
@@ -257,8 +254,8 @@ OPERATIONS = [
     close_drop,
     cancel_drop,
     change_units,
-    list_drafts,
-    get_draft,
-    create_draft,
-    publish_draft,
+    change_drop,
+    postpone_drop,
+    get_cancelling,
+    get_report,
 ]

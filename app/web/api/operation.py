@@ -5,12 +5,15 @@ route, the check of its input, the scope that its key needs, and its part of the
 them can say something else than the others.
 
 Guarantees, in this order: no key or a revoked one, 401; too many calls, 429; a key without the scope, 403; input that is not as
-declared, 422, before anything is looked up. A POST carries an Idempotency-Key: its first request is carried out, repeats get the
-same answer for a day, another request under it is 422, and while the first is under way 409 says when to ask again. As everywhere,
-only what came to something is kept: after a refusal the key is free. Who died in the middle, or lost the ledger there, is followed
-after a minute by whoever repeats the request, with the same wish, so that money, units and mails are moved once even then.
+declared, 422, before anything is looked up. What changes something takes an Idempotency-Key, and a POST must have one: the first
+request under it is carried out, repeats get the same answer for a day, another request under it is 422, and while the first is
+under way 409 says when to ask again. As everywhere, only what came to something is kept: after a refusal the key is free. Who died
+in the middle, or lost the ledger there, is followed after a minute by whoever repeats the request, with the same wish, so that
+money, units and mails are moved once even then. What is changed by version is changed in the one that the request names, or not at
+all: 409 says which one stands there now.
 """
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable
@@ -31,8 +34,7 @@ from app.domain.scopes import Scope
 from app.errors import BadInput, DoormanError, GateUnreachable, LedgerUnreachable, StartFailed
 from app.languages import N_
 from app.ledger import ApiKey, Repeated
-from app.purchase.planning import Stale
-from app.web.call import API_PREFIX, SCOPE_KEY, Call, UnsupportedMedia
+from app.web.call import API_PREFIX, SCOPE_KEY, Call, media_type
 from app.web.doors import JSON, Doors, TheseDoors, ThisCall
 from app.web.problems import Problem, Refused, problem_of
 from app.web.seller.access import is_options
@@ -48,8 +50,12 @@ TOO_OFTEN = N_("Too many requests under this key. Wait a moment.")
 NAME_THE_REQUEST = N_("Send an Idempotency-Key with every POST: 1 to 64 printable ASCII characters that name this very request.")
 ANOTHER_REQUEST = N_("This Idempotency-Key was used for another request. Take a new one.")
 UNDER_WAY = N_("The first request under this Idempotency-Key is still under way. Ask again in a moment.")
-CHANGED_MEANWHILE = N_("Somebody changed it meanwhile. Read it again.")
+CHANGED_MEANWHILE = N_("Somebody changed it meanwhile. Nothing was overwritten; read it again.")
 NO_BODY = N_("Send a JSON object.")
+NO_FILE = N_("Send the file itself as the body, with its Content-Type.")
+TAKES_JSON = ((b"accept", b"application/json"),)  # of a 415: what would be taken (RFC 9110, 15.5.16)
+FILES = ("image/jpeg", "image/png", "image/webp", "image/avif", "application/octet-stream")  # what a body of bytes may say it is
+TAKES_FILES = ((b"accept", ", ".join(FILES).encode()),)
 
 ThisKey = NamedDependency[ApiKey]
 Body, Query = TypeVar("Body"), TypeVar("Query")
@@ -71,6 +77,14 @@ class Ask(Generic[Body, Query]):
 Work = Callable[[Ask], Awaitable[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class File:
+    """An answer that is no JSON."""
+
+    name: str
+    content: bytes
+
+
 @dataclass(frozen=True)
 class Operation:
     """What is known of one operation before anybody asks."""
@@ -82,9 +96,10 @@ class Operation:
     about: str
     work: Work
     query: type | None
-    body: type | None
-    answer: type | None  # None: nothing is said (204)
+    body: type | None  # bytes: a file
+    answer: type | None  # None: nothing is said (204); File: a `media`
     status: int
+    media: str
     secret_again: Callable[[Ask, Any], Awaitable[str]] | None  # of an answer with a secret, which is never kept
 
     def __deepcopy__(self, memo: dict) -> "Operation":
@@ -101,7 +116,13 @@ class Operation:
         return re.findall(r"\{(\w+):(\w+)\}", self.path)
 
     @property
-    def repeatable(self) -> bool:
+    def takes_key(self) -> bool:
+        """Whether repeats of a request can be told by an Idempotency-Key."""
+        return self.method != "GET"
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether a request without one is refused: doing it twice is more than doing it once."""
         return self.method == "POST"
 
     @cached_property
@@ -115,8 +136,12 @@ class Operation:
     def read_body(self, call: Call) -> Any:
         if self.body is None:
             return None
+        if self.body is bytes:
+            if media_type(call.content_type).decode("latin-1") not in FILES:
+                raise Refused(Problem(415, NO_FILE, headers=TAKES_FILES))
+            return call.body
         if not call.sends_json:
-            raise UnsupportedMedia(NO_BODY)
+            raise Refused(Problem(415, NO_BODY, headers=TAKES_JSON))
         try:
             body = self._body_decoder.decode(call.body)
         except msgspec.ValidationError as error:
@@ -154,6 +179,7 @@ def operation(
     body: type | None = None,
     answer: type | None,
     status: int | None = None,
+    media: str = JSON,
     secret_again: Callable[[Ask, Any], Awaitable[str]] | None = None,
 ) -> Callable[[Work], HTTPRouteHandler]:
     """Declare one. The function's docstring is what the documentation says about it."""
@@ -161,7 +187,7 @@ def operation(
     def declared(work: Work) -> HTTPRouteHandler:
         about = " ".join((work.__doc__ or "").split())
         said = status or (204 if answer is None else 200)
-        one = Operation(method, path, scope, title, about, work, query, body, answer, said, secret_again)
+        one = Operation(method, path, scope, title, about, work, query, body, answer, said, media, secret_again)
 
         async def door(request: Request, call: ThisCall, doors: TheseDoors, key: ThisKey) -> Response:
             return await carried_out(one, request, call, doors, key)
@@ -216,15 +242,15 @@ async def carried_out(one: Operation, request: Request, call: Call, doors: Doors
     def ask_as(wish: UUID) -> Ask:
         return Ask(doors, key, call, path, body, query, wish)
 
-    if not one.repeatable:
-        return said(one, await one.work(ask_as(uuid4())))
-    return await once(one, ask_as, call, doors, key)
+    if one.needs_key or (one.takes_key and call.key is not None):
+        return await once(one, ask_as, call, doors, key)
+    return said(one, await one.work(ask_as(uuid4())))
 
 
 async def once(one: Operation, ask_as: Callable[[UUID], Ask], call: Call, doors: Doors, key: ApiKey) -> Response:
     """Carry the first request under its key out; give repeats the same answer."""
     ledger, name, token = doors.office.ledger, key_of(call), uuid4()
-    digest = digest_of(one, call)
+    digest = await asyncio.to_thread(digest_of, one, call) if one.body is bytes else digest_of(one, call)
     found = await ledger.begin_repeatable(key.shop_id, name, digest, token)
     if isinstance(found, Repeated):
         return await repeated(one, ask_as(token), found, digest)
@@ -256,6 +282,9 @@ async def repeated(one: Operation, ask: Ask, found: Repeated, digest: bytes) -> 
 def said(one: Operation, answer: Any) -> Response:
     if one.answer is None:
         return Response(b"", status_code=204, media_type=JSON, headers=NO_STORE)
+    if isinstance(answer, File):
+        headers = NO_STORE | {"content-disposition": f'attachment; filename="{answer.name}"'}
+        return Response(answer.content, status_code=one.status, media_type=one.media, headers=headers)
     return Response(encoded(answer), status_code=one.status, media_type=JSON, headers=NO_STORE)
 
 
@@ -272,14 +301,20 @@ def key_of(call: Call) -> str:
 
 def digest_of(one: Operation, call: Call) -> bytes:
     """-> what stands for the whole request."""
-    parts = (one.method.encode(), call.path.encode(), call.query_string, call.body)
-    return hashlib.sha256(b"".join(b"%d:%s" % (len(part), part) for part in parts)).digest()
+    digest = hashlib.sha256()
+    for part in (one.method.encode(), call.path.encode(), call.query_string, call.body):
+        digest.update(b"%d:" % len(part))
+        digest.update(part)
+    return digest.digest()
+
+
+def changed_meanwhile(**stands: Any) -> Refused:
+    """-> the refusal of a request about something older than what `stands` there now: a version, an address."""
+    return Refused(Problem(409, CHANGED_MEANWHILE, field=next(iter(stands)), more=stands))
 
 
 def refuse_with_words(error: DoormanError) -> Problem:
     """-> an error of ours as a problem document, with every field that is wrong."""
-    if isinstance(error, Stale):
-        return Problem(409, CHANGED_MEANWHILE)
     problem = problem_of(error)
     problems = getattr(error, "problems", None)
     return problem if problems is None else msgspec.structs.replace(problem, more={"problems": problems})

@@ -7,6 +7,12 @@ from typing import Any
 
 DEPTH_MAX = 4  # of examples
 EXAMPLES = {"date-time": "2027-01-15T20:00:00+01:00", "uuid": "00000007-0000-4000-8000-000000000001"}
+EXAMPLE_PARTS = {  # of an address
+    **dict.fromkeys(("drop_id", "draft_id", "mail_id", "hook_id", "delivery_id"), "7"),
+    "order_id": EXAMPLES["uuid"],
+    "name": "2027-000012.pdf",
+    "rehearsal": "20270115-180000-7-night-lamp",
+}
 EXAMPLE_VALUES = {"url": "https://example.com/doorman", "title": "Night lamp", "price_minor": 4900, "units": 100, "hash": "0" * 64}
 
 EVENT_EXAMPLE = json.dumps(
@@ -91,7 +97,7 @@ def shown(document: Mapping[str, Any], path: str, method: str, one: Mapping[str,
         ],
         body=members_of(document, body) if body else [],
         status=status,
-        answer=schema_of(answer)["$ref"].rpartition("/")[2] if "content" in answer else "",
+        answer=schema_of(answer).get("$ref", "").rpartition("/")[2] if "content" in answer else "",
         refusals=[(code, known["description"]) for code, known in refusals],
         curl=curl_of(document, path, method, body, url),
     )
@@ -105,14 +111,13 @@ def answers_of(document: Mapping[str, Any]) -> list[tuple[str, list[Member]]]:
 def members_of(document: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Member]:
     return [
         Member(name, kind_of(document, known), name in schema.get("required", ()), about_of(document, known))
-        for name, known in schema["properties"].items()
+        for name, known in schema.get("properties", {}).items()
     ]
 
 
 def schema_of(carrier: Mapping[str, Any]) -> Mapping[str, Any]:
-    """-> the schema of a body or a response."""
-    [content] = carrier["content"].values()
-    return content["schema"]
+    """-> the schema of a body or a response; of a file they are all the same."""
+    return next(iter(carrier["content"].values()))["schema"]
 
 
 def resolved(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -147,13 +152,15 @@ def kind_of(document: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
 
 def curl_of(document: Mapping[str, Any], path: str, method: str, body: Mapping[str, Any] | None, url: str) -> str:
     """-> a line for a shell, with the key in $DOORMAN_KEY."""
-    address = url + path.replace("{order_id}", EXAMPLES["uuid"])
-    for name in ("drop_id", "draft_id", "mail_id", "hook_id", "delivery_id"):
-        address = address.replace(f"{{{name}}}", "7")
+    address = url + path
+    for name, value in EXAMPLE_PARTS.items():
+        address = address.replace(f"{{{name}}}", value)
     lines = [f"curl {'' if method == 'GET' else f'-X {method} '}{address}", '-H "Authorization: Bearer $DOORMAN_KEY"']
-    if method == "POST":
+    if method != "GET":
         lines.append('-H "Idempotency-Key: $(uuidgen)"')
-    if body is not None:
+    if body is not None and body.get("format") == "binary":
+        lines += ['-H "Content-Type: image/jpeg"', "--data-binary @lamp.jpg"]
+    elif body is not None:
         lines += ['-H "Content-Type: application/json"', f"-d '{json.dumps(example_of(document, body), ensure_ascii=False)}'"]
     return " \\\n  ".join(lines)
 

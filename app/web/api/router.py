@@ -6,14 +6,14 @@ from litestar.types import Scope
 
 from app.errors import DoormanError
 from app.languages import _
-from app.web.api import drops, orders, webhooks
+from app.web.api import attention, drafts, drops, money, orders, rehearsals, webhooks
 from app.web.api.document import REFUSALS, document_of, encoded
 from app.web.api.operation import KEY_KEY, PREFIX, Operation, check_scopes, guard_of, refuse_with_words
 from app.web.api.reading import EVENT_EXAMPLE, answers_of, chapters_of
 from app.web.doors import JSON, Doors, TheseDoors, ThisCall
 from app.web.problems import Refused
 
-ROOMS = (drops, orders, webhooks)
+ROOMS = (drops, drafts, orders, attention, money, rehearsals, webhooks)
 HANDLERS = [handler for room in ROOMS for handler in room.OPERATIONS]
 OPERATIONS: tuple[Operation, ...] = tuple(handler.opt["operation"] for handler in HANDLERS)
 DOCUMENT_SECONDS = 300

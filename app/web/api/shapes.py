@@ -6,12 +6,13 @@ are pieces. Answers may learn further members within v1; none disappears or chan
 """
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from app.domain.addresses import LINE_CHARACTERS_MAX
 from app.domain.drops import (
     ALT_CHARACTERS_MAX,
     ATTEMPTS_MAX,
@@ -30,7 +31,9 @@ from app.domain.money import AMOUNT_MINOR_MAX, BASIS_POINTS
 from app.ledger.drops import ID_MAX
 from app.ledger.hooks import DELIVERY_ID_MAX
 from app.ledger.shop_orders import SEARCH_CHARACTERS_MAX
+from app.rehearsal.plan import CROWD_DEFAULT, CROWD_MAX
 from app.web.api.paging import CURSOR_CHARACTERS_MAX, PAGE_MAX, PAGE_USUAL
+from app.web.seller.rehearsals import LENGTHS, SECONDS
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,6 +62,19 @@ Short = Annotated[str, Meta(max_length=64)]
 Countries = Annotated[list[Annotated[str, Meta(pattern="^[A-Z]{2}$")]], Meta(max_length=300)]
 
 
+Version = Annotated[int, Meta(ge=1, le=ID_MAX, description="The one that was read; of an older one nothing is changed.")]
+
+
+class Address(Said):
+    name: str
+    street: str
+    more: str
+    postcode: str
+    town: str
+    region: str
+    country: str
+
+
 class Problem(msgspec.Struct, kw_only=True):
     """What is wrong (RFC 9457)."""
 
@@ -66,11 +82,13 @@ class Problem(msgspec.Struct, kw_only=True):
     title: str
     status: int
     detail: Annotated[str, Meta(description="A sentence for people.")]
-    field: Annotated[str | msgspec.UnsetType, Meta(description="Which part of the request it is about.")] = msgspec.UNSET
-    problems: Annotated[dict[str, str] | msgspec.UnsetType, Meta(description="Each part that is wrong, with a sentence.")] = (
-        msgspec.UNSET
-    )
-    scope: Annotated[str | msgspec.UnsetType, Meta(description="The scope that the key would need.")] = msgspec.UNSET
+    field: Annotated[str | UnsetType, Meta(description="Which part of the request it is about.")] = UNSET
+    problems: Annotated[dict[str, str] | UnsetType, Meta(description="Each part that is wrong, with a sentence.")] = UNSET
+    scope: Annotated[str | UnsetType, Meta(description="The scope that the key would need.")] = UNSET
+    version: Annotated[int | UnsetType, Meta(description="The version that stands there now.")] = UNSET
+    address: Annotated[Address | None | UnsetType, Meta(description="The address that stands there now.")] = UNSET
+    drop_id: Annotated[int | UnsetType, Meta(description="The drop that the draft was published as.")] = UNSET
+    allowed: Annotated[list[str] | UnsetType, Meta(description="The methods that are used here.")] = UNSET
 
 
 class Paged(Taken):
@@ -187,6 +205,33 @@ class UnitsChange(Taken):
     variant: Annotated[Id | None, Meta(description="Its id; may be left out where the drop has one variant.")] = None
 
 
+class Postponement(Taken):
+    """A later opening. Whoever asked to be reminded, waits on the list or has an order gets a mail."""
+
+    version: Version
+    opens_at: Annotated[Moment, Meta(description="Later than what was promised.")]
+    closes_at: Annotated[
+        Moment | None | UnsetType, Meta(description="null: never by itself; left out: as long after the opening as before.")
+    ] = UNSET
+
+
+class Postponed(Said):
+    drop: Drop
+    told: Annotated[int, Meta(description="How many people get a mail.")]
+
+
+class Cancelling(Said):
+    """How far the cancellation of a drop is. Orders."""
+
+    door: Door
+    orders: int
+    open: Annotated[int, Meta(description="Holds and charges that have not ended yet.")]
+    to_refund: Annotated[int, Meta(description="Still paid.")]
+    refunded: int
+    needs_attention: int
+    done: Annotated[bool, Meta(description="Nothing is open, and nothing is left to give back.")]
+
+
 # ---- drafts
 
 
@@ -196,39 +241,92 @@ class DraftVariant(Taken):
 
 
 class DraftPicture(Taken):
-    hash: Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="Of a picture that was put up in the dashboard.")]
+    hash: Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="Of a picture that was put up, in the dashboard or here.")]
     alt: Annotated[str, Meta(max_length=ALT_CHARACTERS_MAX, description="What it shows, for those who do not see it.")]
+
+
+Title = Annotated[str, Meta(max_length=TITLE_CHARACTERS_MAX)]
+Slug = Annotated[str, Meta(max_length=64, description="Its address; empty: made of the title.")]
+Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARACTERS_MAX, description="Markdown.")]
+Currency = Annotated[str, Meta(pattern="^[A-Z]{3}$")]
+PerPerson = Annotated[int, Meta(ge=1, le=PER_PERSON_MAX)]
+HoldSeconds = Annotated[int, Meta(ge=1, le=HOLD_SECONDS_MAX)]
+Attempts = Annotated[int, Meta(ge=1, le=ATTEMPTS_MAX)]
+ListKind = Literal["offers", "notify"]
+Fees = Annotated[
+    dict[str, Minor], Meta(max_length=FEES_MAX, description="Minor units by country, * for everywhere else; empty: free.")
+]
+TaxPoints = Annotated[int, Meta(ge=0, le=BASIS_POINTS, description="Included in the price: 1900 is 19 %; 0: none.")]
+ABOUT_COUNTRIES = Meta(description="ISO 3166-1 alpha-2; null: everywhere.")
+ABOUT_ZONE = Meta(description="IANA name; null: the shop's.")
+DraftVariants = Annotated[list[DraftVariant], Meta(min_length=1, max_length=VARIANTS_MAX)]
+DraftPictures = Annotated[list[DraftPicture], Meta(max_length=PICTURES_MAX)]
 
 
 class NewDraft(Taken):
     """A drop to be. Only publishing insists on what is missing."""
 
-    title: Annotated[str, Meta(max_length=TITLE_CHARACTERS_MAX)]
-    variants: Annotated[list[DraftVariant], Meta(min_length=1, max_length=VARIANTS_MAX)]
-    slug: Annotated[str, Meta(max_length=64, description="Its address; empty: made of the title.")] = ""
-    description: Annotated[str, Meta(max_length=DESCRIPTION_CHARACTERS_MAX, description="Markdown.")] = ""
+    title: Title
+    variants: DraftVariants
+    slug: Slug = ""
+    description: Description = ""
     price_minor: Minor | None = None
-    currency: Annotated[str, Meta(pattern="^[A-Z]{3}$")] = "EUR"
+    currency: Currency = "EUR"
     opens_at: Moment | None = None
     closes_at: Moment | None = None
-    time_zone: Annotated[Short | None, Meta(description="IANA name; null: the shop's.")] = None
-    per_person: Annotated[int, Meta(ge=1, le=PER_PERSON_MAX)] = 1
-    hold_seconds: Annotated[int, Meta(ge=1, le=HOLD_SECONDS_MAX)] = 600
-    offer_seconds: Annotated[int, Meta(ge=1, le=HOLD_SECONDS_MAX)] = 600
-    payment_attempts: Annotated[int, Meta(ge=1, le=ATTEMPTS_MAX)] = 3
-    waitlist: Literal["offers", "notify"] = "offers"
+    time_zone: Annotated[Short | None, ABOUT_ZONE] = None
+    per_person: PerPerson = 1
+    hold_seconds: HoldSeconds = 600
+    offer_seconds: HoldSeconds = 600
+    payment_attempts: Attempts = 3
+    waitlist: ListKind = "offers"
     ships: bool = False
-    shipping_countries: Annotated[Countries | None, Meta(description="ISO 3166-1 alpha-2; null: everywhere.")] = None
-    shipping_fees: Annotated[
-        dict[str, Minor], Meta(max_length=FEES_MAX, description="Minor units by country, * for everywhere else; empty: free.")
-    ] = {}
-    tax_basis_points: Annotated[int, Meta(ge=0, le=BASIS_POINTS, description="Included in the price: 1900 is 19 %; 0: none.")] = 0
-    pictures: Annotated[list[DraftPicture], Meta(max_length=PICTURES_MAX)] = []
+    shipping_countries: Annotated[Countries | None, ABOUT_COUNTRIES] = None
+    shipping_fees: Fees = {}
+    tax_basis_points: TaxPoints = 0
+    pictures: DraftPictures = []
 
 
-class Draft(Said):
+class DraftChange(Taken):
+    """What is to be said differently; what is left out stays as it was typed, right or wrong."""
+
+    version: Version
+    title: Title | UnsetType = UNSET
+    variants: DraftVariants | UnsetType = UNSET
+    slug: Slug | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    price_minor: Minor | None | UnsetType = UNSET
+    currency: Currency | UnsetType = UNSET
+    opens_at: Moment | None | UnsetType = UNSET
+    closes_at: Moment | None | UnsetType = UNSET
+    time_zone: Annotated[Short | None | UnsetType, ABOUT_ZONE] = UNSET
+    per_person: PerPerson | UnsetType = UNSET
+    hold_seconds: HoldSeconds | UnsetType = UNSET
+    offer_seconds: HoldSeconds | UnsetType = UNSET
+    payment_attempts: Attempts | UnsetType = UNSET
+    waitlist: ListKind | UnsetType = UNSET
+    ships: bool | UnsetType = UNSET
+    shipping_countries: Annotated[Countries | None | UnsetType, ABOUT_COUNTRIES] = UNSET
+    shipping_fees: Fees | UnsetType = UNSET
+    tax_basis_points: TaxPoints | UnsetType = UNSET
+    pictures: DraftPictures | UnsetType = UNSET
+
+
+class DropChange(Taken):
+    """What may be said differently about a published drop; what is left out stays."""
+
+    version: Version
+    title: Title | UnsetType = UNSET
+    description: Description | UnsetType = UNSET
+    shipping_countries: Annotated[Countries | None | UnsetType, ABOUT_COUNTRIES] = UNSET
+    pictures: DraftPictures | UnsetType = UNSET
+
+
+class DraftLine(Said):
+    """A draft in a list."""
+
     id: int
-    version: Annotated[int, Meta(description="Publishing names the version that was read.")]
+    version: Annotated[int, Meta(description="Whoever changes, deletes or publishes it names the version that was read.")]
     title: str
     slug: str
     updated_at: Moment
@@ -237,13 +335,53 @@ class Draft(Said):
     problems: Annotated[dict[str, str], Meta(description="What is in the way of publishing it, field by field.")]
 
 
+class PlannedVariant(Said):
+    name: str
+    units: int | None
+
+
+class Draft(DraftLine):
+    """A whole draft. null is nothing yet, or something that was typed in the dashboard and is none: `problems` says which."""
+
+    description: str
+    price_minor: int | None
+    currency: str
+    opens_at: Moment | None
+    closes_at: Moment | None
+    time_zone: str
+    per_person: int | None
+    hold_seconds: int | None
+    offer_seconds: int | None
+    payment_attempts: int | None
+    waitlist: ListKind | None
+    ships: bool
+    shipping_countries: Annotated[list[str] | None, ABOUT_COUNTRIES]
+    shipping_fees: Annotated[dict[str, int | None], Meta(description="Minor units by country, * for everywhere else; empty: free.")]
+    tax_basis_points: Annotated[int | None, Meta(description="Included in the price: 1900 is 19 %; 0: none.")]
+    variants: list[PlannedVariant]
+    pictures: list[Picture]
+
+
 class Drafts(Said):
-    items: list[Draft]
+    items: list[DraftLine]
     next: Next
 
 
+class SeenDraft(Taken):
+    version: Version
+
+
+class PutUpPicture(Said):
+    """A picture that drops and drafts may name by its hash."""
+
+    hash: Annotated[str, Meta(description="SHA-256 of its content, as it was made anew.")]
+    width: Annotated[int, Meta(description="Pixels.")]
+    height: int
+    url: Annotated[str, Meta(description="Where it is seen.")]
+
+
 class Publication(Taken):
-    version: Annotated[int, Meta(ge=1, le=ID_MAX, description="Of the draft, as it was read.")]
+    version: Version
 
 
 # ---- orders
@@ -260,16 +398,6 @@ class OrdersWanted(Paged):
     variant: Id | None = None
     since: Annotated[Moment | None, Meta(description="Reserved then or later.")] = None
     until: Annotated[Moment | None, Meta(description="Reserved before.")] = None
-
-
-class Address(Said):
-    name: str
-    street: str
-    more: str
-    postcode: str
-    town: str
-    region: str
-    country: str
 
 
 class OrderLine(Said):
@@ -293,6 +421,12 @@ class OrderLine(Said):
     reserved_at: Moment
     paid_at: Moment | None
     ended_at: Moment | None
+    shipping_minor: Annotated[int, Meta(description="Of the amount, for sending.")]
+    tax_basis_points: int
+    tax_minor: Annotated[int, Meta(description="Included in the amount.")]
+    parcel_number: str | None
+    payment_reference: Annotated[str | None, Meta(description="The payment provider's own name for it.")]
+    invoice: Annotated[str | None, Meta(description="Its number; null: it was never paid.")]
 
 
 class Orders(Said):
@@ -332,6 +466,17 @@ class Event(Said):
     at: Moment
 
 
+class Paper(Said):
+    """An invoice, or the correction of one."""
+
+    number: str
+    correction: bool
+    amount_minor: Annotated[int, Meta(description="Negative in a correction.")]
+    tax_minor: int
+    currency: str
+    made_at: Moment
+
+
 class Order(Said):
     """One order's whole story."""
 
@@ -362,6 +507,7 @@ class Order(Said):
     mails: list[Mail]
     events: list[Event]
     attention: Annotated[list[str], Meta(description="Why a person must look at it.")]
+    invoices: Annotated[list[Paper], Meta(description="The invoice, and a correction for each refund.")]
 
 
 class NewRefund(Taken):
@@ -384,8 +530,51 @@ class WantedRefund(Said):
     repeated: Annotated[bool, Meta(description="It was wanted before: nothing is refunded twice.")]
 
 
+class EndedOrder(Said):
+    """An order that was ended by the shop; its pieces are on sale again, or offered to whoever is next on the list."""
+
+    id: UUID
+    number: str
+    state: State
+    reason: str | None
+    payment: Money
+    ended_at: Moment | None
+
+
+AddressLine = Annotated[str, Meta(max_length=LINE_CHARACTERS_MAX)]
+
+
+class WrittenAddress(Taken):
+    name: AddressLine
+    street: AddressLine
+    town: AddressLine
+    country: Annotated[AddressLine, Meta(description="ISO 3166-1 alpha-2.")]
+    postcode: AddressLine = ""
+    more: AddressLine = ""
+    region: AddressLine = ""
+
+
+class AddressCorrection(Taken):
+    address: WrittenAddress
+    known: Annotated[
+        WrittenAddress | None,
+        Meta(description="The address as it was read, or null; if another one stands there, nothing is changed."),
+    ]
+
+
 class Done(Said):
-    done: bool
+    done: Annotated[bool, Meta(description="false: it was done before, or there was nothing to do any more.")]
+
+
+# ---- attention
+
+
+class AttentionWanted(Taken):
+    cursor: Cursor | None = None
+    limit: Annotated[int, Meta(ge=1, le=PAGE_MAX, description="How many of each kind at most.")] = PAGE_MAX
+
+
+Deed = Literal["ask_order_again", "give_back_order", "refund_order", "look_at_order", "resubmit_parcel", "resend_mail", "see_mail"]
 
 
 class Trouble(Said):
@@ -402,6 +591,7 @@ class Trouble(Said):
     amount_minor: Minor
     currency: str
     reserved_at: Moment
+    may: Annotated[list[Deed], Meta(description="The operations that may settle it.")]
 
 
 class Undelivered(Said):
@@ -414,12 +604,208 @@ class Undelivered(Said):
     state: Literal["failed", "unknown"]
     error: str | None
     created_at: Moment
+    may: Annotated[list[Deed], Meta(description="The operations that may settle it.")]
 
 
 class Attention(Said):
+    """A page of both lists: what has to do with money and parcels, the oldest order first; and mails, the newest first."""
+
     items: list[Trouble]
     mails: list[Undelivered]
-    more: Annotated[bool, Meta(description="There is more than is shown; settle some first.")]
+    more: Annotated[bool, Meta(description="There is another page.")]
+    next: Next
+
+
+# ---- what drops brought in
+
+
+class Account(Said):
+    """What one drop brought in."""
+
+    drop_id: int
+    drop: Annotated[str, Meta(description="Its slug.")]
+    title: str
+    opens_at: Moment
+    currency: str
+    orders: Annotated[int, Meta(description="That were charged.")]
+    units: int
+    gross_minor: int
+    refunded_minor: Annotated[int, Meta(description="Confirmed by the provider.")]
+    refunding_minor: Annotated[int, Meta(description="Asked for, not confirmed yet.")]
+    net_minor: int
+    shipping_minor: Annotated[int, Meta(description="Of the gross amount, for sending.")]
+    tax_basis_points: int
+    tax_minor: Annotated[int | None, Meta(description="Included in the net amount; null: nothing is said about tax.")]
+
+
+class Total(Said):
+    """All drops of one currency."""
+
+    currency: str
+    orders: int
+    gross_minor: int
+    refunded_minor: int
+    net_minor: int
+    shipping_minor: int
+    tax_minor: int
+
+
+class Accounts(Said):
+    items: list[Account]
+    totals: Annotated[list[Total], Meta(description="One per currency.")]
+    next: Next
+
+
+class MovesWanted(Paged):
+    drop: Annotated[Id | None, Meta(description="Its id.")] = None
+    since: Annotated[Moment | None, Meta(description="Moved then or later.")] = None
+    until: Annotated[Moment | None, Meta(description="Moved before.")] = None
+
+
+class Move(Said):
+    """Money that came in, or went back."""
+
+    at: Moment
+    kind: Literal["payment", "refund"]
+    order_id: UUID
+    drop: str
+    variant: str
+    quantity: int
+    amount_minor: Annotated[int, Meta(description="Negative for a refund.")]
+    currency: str
+    purpose: Annotated[str, Meta(description="Of a refund, or of money that no order wanted; empty for an order's own payment.")]
+    reference: Annotated[str | None, Meta(description="The payment provider's own name for it.")]
+    shipping_minor: int
+    tax_minor: Annotated[int, Meta(description="Included in the amount, with its sign.")]
+    invoice: Annotated[str | None, Meta(description="The number of the invoice or the correction; null: it has none.")]
+
+
+class Moves(Said):
+    items: list[Move]
+    next: Next
+
+
+# ---- after the drop
+
+
+class Tally(Said):
+    orders: int
+    units: int
+
+
+class Peak(Said):
+    at: Moment
+    pressed: int
+
+
+class Gap(Said):
+    """Presses that nobody counted."""
+
+    after: Moment
+    died: bool
+    forgotten: int
+
+
+class Demand(Said):
+    """Presses of Buy. The three series have a bucket every `bucket_seconds` from `since` on."""
+
+    pressed: int
+    by_verdict: dict[str, int]
+    unmet: Annotated[int, Meta(description="Presses for which nothing was left.")]
+    peak_per_second: Peak | None
+    since: Moment | None
+    bucket_seconds: int
+    taken: list[int]
+    nothing_left: list[int]
+    other: list[int]
+    not_counted: list[Gap]
+
+
+class Funnel(Said):
+    """Asked, taken, tried to pay, paid; and whoever fell out on the way, by where."""
+
+    pressed: int
+    taken: Tally
+    offered: Annotated[Tally, Meta(description="Of those taken, from the waiting list.")]
+    tried: Annotated[Tally, Meta(description="A payment was submitted.")]
+    paid: Tally
+    open: Tally
+    expired_untried: Tally
+    expired_tried: Tally
+    declined: Tally
+    by_shopper: Tally
+    by_seller: Tally
+    other: Annotated[Tally, Meta(description="The money was late or wrong: it went back.")]
+    refunded: Tally
+    refused: Annotated[Tally, Meta(description="Granted by the gate, and never in anybody's hands.")]
+    unwanted: Annotated[Tally, Meta(description="Offers to people who had left the list.")]
+
+
+class ReportedPlaces(Said):
+    places: int
+    units: int
+
+
+class ReportedRefunds(Said):
+    purpose: str
+    confirmed: bool
+    refunds: int
+    amount_minor: int
+
+
+class Report(Said):
+    """A drop afterwards, or as it is by now. Nothing in it names a person."""
+
+    drop: Annotated[str, Meta(description="Its slug.")]
+    at: Moment
+    over: bool
+    opens_at: Moment
+    total: int
+    demand: Demand
+    funnel: Funnel
+    sold_out_after_seconds: Annotated[float | None, Meta(description="From the opening until nothing was left for the first time.")]
+    paid_out_after_seconds: Annotated[float | None, Meta(description="From the opening until every piece was paid.")]
+    waitlist: dict[str, ReportedPlaces]
+    parcels: dict[str, int]
+    refunds: list[ReportedRefunds]
+    accounts: Account
+
+
+# ---- rehearsals
+
+
+class NewRehearsal(Taken):
+    """How the drop is to be played, in a shop of its own. It uses the machine to the full for a few minutes."""
+
+    crowd: Annotated[int, Meta(ge=1, le=CROWD_MAX, description="Made-up shoppers.")] = CROWD_DEFAULT
+    seconds: Annotated[int, Meta(ge=SECONDS.start, lt=SECONDS.stop, description="How long the drop is open.")] = LENGTHS[1]
+    faults: Annotated[Literal["none", "usual", "all"], Meta(description="What is broken meanwhile.")] = "none"
+    browsers: Annotated[bool, Meta(description="With real browsers too, if they are installed.")] = False
+
+
+class RehearsalLine(Said):
+    """A rehearsal, as far as it is."""
+
+    id: str
+    begun_at: Moment
+    phase: str
+    running: bool
+    verdict: Annotated[Literal["go", "no-go", "stopped", "failed"] | None, Meta(description="null: not yet.")]
+    why: Annotated[str | None, Meta(description="Why it could not be run.")]
+    crowd: int
+    answers: Annotated[int, Meta(description="Answers that the crowd has heard.")]
+    fault: Annotated[str | None, Meta(description="What is being broken just now.")]
+
+
+class Rehearsal(RehearsalLine):
+    """With its report, once there is one: a document that also stands in the dashboard, in words."""
+
+    report: dict[str, Any] | None
+
+
+class Rehearsals(Said):
+    items: list[RehearsalLine]
+    next: Next
 
 
 # ---- webhooks

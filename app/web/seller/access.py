@@ -22,7 +22,7 @@ from app.clock import now
 from app.domain.roles import SECOND_FACTOR, Right
 from app.errors import DoormanError, StartFailed
 from app.languages import N_
-from app.ledger import Seller
+from app.ledger import ApiKey, Seller
 from app.ledger.sellers import FRESH_SECONDS
 from app.web.call import SCOPE_KEY, Call
 from app.web.doors import Doors, own_path
@@ -39,6 +39,7 @@ SHOW_SECOND_FACTOR = N_("This needs your second factor.")
 ANOTHER_SHOP = N_("This page was of another shop than the one you look at now. Nothing was changed; switch shops first.")
 
 ThisSeller = NamedDependency[Seller]
+Who = Seller | ApiKey  # a person or a program, where it makes no difference which
 
 
 class StepNeeded(DoormanError):

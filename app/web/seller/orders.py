@@ -492,10 +492,15 @@ async def correct_address(order: FromPath[str], call: ThisCall, doors: TheseDoor
     if can_correct(story) and story.order.address != known:
         text = _("The buyer has changed the address meanwhile: it is shown below. Check it, then send again what you want.")
         return address_form(call, doors, seller, story, typed, story.order.address, problem={"field": "", "text": text}, stale=True)
-    text = _("It is too late: the warehouse knows of the parcel, or the order has ended. Nothing was changed.")
-    if can_correct(story) and not story.order.attempts and fee_in(story.order.shipping_fees, address.country) is None:
-        text = _("This drop has no shipping fee for that country, so it is not sent there. Nothing was changed.")
+    text = why_not_corrected(story, address)
     return address_form(call, doors, seller, story, typed, known, problem={"field": "", "text": text})
+
+
+def why_not_corrected(story: Story, address: Address) -> str:
+    """-> why an order whose address nobody else has changed does not go there, in the reader's language."""
+    if can_correct(story) and not story.order.attempts and fee_in(story.order.shipping_fees, address.country) is None:
+        return _("This drop has no shipping fee for that country, so it is not sent there. Nothing was changed.")
+    return _("It is too late: the warehouse knows of the parcel, or the order has ended. Nothing was changed.")
 
 
 def known_address(fields: Mapping[str, object]) -> Address | None:

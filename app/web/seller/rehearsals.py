@@ -24,7 +24,7 @@ from app.rehearsal.names import FAULT_NAMES, USUAL
 from app.web.call import Call
 from app.web.doors import PRIVATE, Doors, TheseDoors, ThisCall, document, redirect
 from app.web.problems import Problem, Refused
-from app.web.seller.access import ThisSeller
+from app.web.seller.access import ThisSeller, Who
 from app.web.seller.confirm import ask_first, is_sure
 
 BROWSERS = 4
@@ -36,6 +36,7 @@ FAULTS = {
 }
 SIZES = (200, 2_000, 10_000, 20_000)
 LENGTHS = (20, 45, 90)
+SECONDS = range(10, 601)  # that a rehearsed drop may be open
 ALL_SECONDS_MIN = 90
 PHASES = {
     "starting": N_("Starting"),
@@ -79,8 +80,7 @@ async def begin(drop_id: FromPath[int], call: ThisCall, doors: TheseDoors, selle
         if call.wants_json:
             raise Refused(Problem(status, words)) from error
         return await wish_page(call, doors, seller, drop, problem=words, status=status)
-    after = {"rehearsal": name, "crowd": wish.crowd, "faults": list(wish.faults)}
-    await doors.office.ledger.audit(seller.shop_id, seller.actor, "rehearsal begun", drop.slug, None, after)
+    await note_begun(doors, seller, drop, name, wish)
     url = f"/seller/drops/{drop.id}/rehearsals/{name}"
     return document({"rehearsal": name, "url": url}, status=202) if call.wants_json else redirect(call, url)
 
@@ -139,8 +139,7 @@ async def stop(drop_id: FromPath[int], rehearsal: FromPath[str], call: ThisCall,
     await known(doors, rehearsal, drop)
     stopped = await asyncio.to_thread(shelf.stop, data_of(doors), rehearsal, drop.slug)
     if stopped:
-        after = {"rehearsal": rehearsal}
-        await doors.office.ledger.audit(seller.shop_id, seller.actor, "rehearsal stopped", drop.slug, None, after)
+        await note_stopped(doors, seller, drop, rehearsal)
     return document({"stopped": stopped}) if call.wants_json else redirect(call, f"/seller/drops/{drop.id}/rehearsals/{rehearsal}")
 
 
@@ -169,20 +168,25 @@ def begun_at(progress: dict) -> datetime:
 
 def wished(call: Call, drop: Drop) -> plan.Wish:
     """The form -> what is to be played. BadInput names the field that is wrong."""
-    from app.rehearsal.director import new_seed
-
     fields = call.fields()
     faults = fields.get("faults") or "none"
     if not isinstance(faults, str) or faults not in FAULTS:
         raise BadInput(N_("Choose what is to be broken."), field="faults")
-    seconds = whole(fields.get("seconds") or LENGTHS[1], "seconds", 10, 600)
+    seconds = whole(fields.get("seconds") or LENGTHS[1], "seconds", SECONDS.start, SECONDS.stop - 1)
+    crowd = whole(fields.get("crowd") or SIZES[1], "crowd", 1, plan.CROWD_MAX)
+    return wish_of(drop, crowd, seconds, faults, with_browsers=fields.get("browsers") == "yes")
+
+
+def wish_of(drop: Drop, crowd: int, seconds: int, faults: str, *, with_browsers: bool) -> plan.Wish:
+    """-> what is to be played. `faults`: one of FAULTS; everything that can be broken takes ALL_SECONDS_MIN at least."""
+    from app.rehearsal.director import new_seed
+
     if faults == "all":
         seconds = max(seconds, ALL_SECONDS_MIN)
-    browsers = BROWSERS if fields.get("browsers") == "yes" else 0
+    browsers = BROWSERS if with_browsers else 0
     names = {"none": (), "usual": USUAL, "all": tuple(name for name in FAULT_NAMES if browsers or name != "browser-clock")}[faults]
     return plan.Wish(
-        seed=new_seed(), slug=drop.slug, crowd=whole(fields.get("crowd") or SIZES[1], "crowd", 1, plan.CROWD_MAX),
-        browsers=browsers, faults=names, seconds=float(seconds),
+        seed=new_seed(), slug=drop.slug, crowd=crowd, browsers=browsers, faults=names, seconds=float(seconds)
     )  # fmt: skip
 
 
@@ -209,6 +213,15 @@ async def own_drop(doors: Doors, seller: Seller, drop_id: int) -> Drop:
     if drop is None:
         raise NotFound(f"there is no drop {drop_id}")
     return drop
+
+
+async def note_begun(doors: Doors, who: Who, drop: Drop, name: str, wish: plan.Wish) -> None:
+    after = {"rehearsal": name, "crowd": wish.crowd, "faults": list(wish.faults)}
+    await doors.office.ledger.audit(who.shop_id, who.actor, "rehearsal begun", drop.slug, None, after)
+
+
+async def note_stopped(doors: Doors, who: Who, drop: Drop, name: str) -> None:
+    await doors.office.ledger.audit(who.shop_id, who.actor, "rehearsal stopped", drop.slug, None, {"rehearsal": name})
 
 
 async def known(doors: Doors, rehearsal: str, drop: Drop) -> dict:

@@ -24,11 +24,11 @@ from app.domain.hooks import (
 from app.domain.roles import Right
 from app.errors import BadInput, NotFound
 from app.languages import N_, _
-from app.ledger import ApiKey, Delivery, Hook, Seller
+from app.ledger import Delivery, Hook, Seller
 from app.ledger.hooks import COUNTED_MAX, LOG_SECONDS
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, redirect
-from app.web.seller.access import PREFIX, ThisSeller
+from app.web.seller.access import PREFIX, ThisSeller, Who
 from app.web.seller.confirm import ask_first, is_sure
 
 WEBHOOKS = f"{PREFIX}/webhooks"
@@ -129,8 +129,6 @@ async def send_again(
 
 
 # ---- what the dashboard and the API share
-
-Who = Seller | ApiKey
 
 
 async def own_hook(doors: Doors, who: Who, hook_id: int) -> Hook:

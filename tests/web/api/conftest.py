@@ -7,7 +7,10 @@ import httpx
 import pytest
 
 from app.domain.scopes import Scope
+from app.rehearsal import shelf
+from app.rehearsal.plan import Wish
 from app.web.api.keys import new_key
+from tests.rehearsal.history import shelved
 from tests.web.conftest import Shop
 from tests.web.seller.conftest import doors_of, owner, shop  # noqa: F401 -- fixtures of the dashboard
 
@@ -37,6 +40,21 @@ async def program_of(shop: Shop, *scopes: Scope, shop_id: int | None = None, nam
 async def program(shop) -> Program:  # noqa: F811
     """One that may do everything."""
     return await program_of(shop, *Scope)
+
+
+@pytest.fixture
+def shelving(shop, monkeypatch) -> list[Wish]:  # noqa: F811
+    """Rehearsals are begun without playing them: each stands on the shelf, ended, at once -> what was wished for."""
+    wishes = []
+
+    def begin(data, wish: Wish) -> str:
+        wishes.append(wish)
+        name = f"20261130-18{len(wishes):04d}-1-lamp"
+        shelved(data, name, wish.slug)
+        return name
+
+    monkeypatch.setattr(shelf, "begin", begin)
+    return wishes
 
 
 @pytest.fixture
