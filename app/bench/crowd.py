@@ -143,11 +143,14 @@ class Crowd:
         self._over: asyncio.Future | None = None
         self._connecting: set[asyncio.Task] = set()
 
+    def prepare(self) -> None:
+        """Put the requests together, before any clock starts."""
+        if not self._waiting:
+            self._waiting.extend((buyer, self._ask.request(buyer)) for buyer in range(self._ask.buyers))
+
     async def play(self) -> Tally:
         self._over = asyncio.get_running_loop().create_future()
-        self._waiting.extend(
-            (buyer, self._ask.request(buyer)) for buyer in range(self._ask.buyers)
-        )  # built before the clock starts
+        self.prepare()
         lines = [_Line(self) for _ in range(self._connections)]
         await asyncio.gather(*(line.connect() for line in lines))
         wall, cpu = time.perf_counter(), time.process_time()

@@ -1,23 +1,39 @@
 """`doorman bench others`: what other people's pages take while a crowd presses Buy, against what they take at rest.
 
 Asked one after the other, at rest and during a burst of the same process: the sign-in page, a drop's page of somebody who is signed
-in, and a shopper's list of orders (which asks the ledger). Nearly all of the burst is refused from memory, as in any drop.
+in, a shopper's list of orders (which asks the ledger), and a seller's dashboard. Nearly all of the burst is refused from memory, as
+in any drop.
+
+Whoever looks is a process of its own and goes before the crowd on the core that they share: people who look have machines of their
+own, and must not wait for the load generator.
 """
 
 import argparse
 import asyncio
-import statistics
-from collections.abc import Sequence
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from uuid import uuid4
 
 import uvloop
 
+from app import wiring
 from app.bench.crowd import CONNECTIONS_DEFAULT, Ask, Crowd
 from app.bench.report import Row, print_rows, whole
 from app.bench.stage import Stage, stage
+from app.web.seller.sessions import SellerSessions
 
 TARGET = 3.0
 PAUSE_SECONDS = 0.005
 SHOPPERS_WARM = 200
+LOOKS_WARM = 5
+OWNER = "bench@example.org"  # of the stage's only shop (site.py)
+PRIORITY = -10  # of the one who looks, where the system lets us
+ANSWER_SECONDS_MAX = 120.0
+
+Looks = dict[str, list[float]]  # page -> seconds of each look at it
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,46 +46,102 @@ def take(place: Stage, pairs: int, buyers: int, connections: int, looks: int) ->
     drop, other = place.drop("The crowd's", 1), place.drop("Another", 10)
     cookies = place.shoppers(SHOPPERS_WARM + pairs * buyers + 1)
     me = [("Cookie", cookies.pop()), ("Accept", "text/html")]
+    seller = [("Cookie", asyncio.run(_seat(place))), ("Accept", "text/html")]
     pages = {
         "sign-in": Ask(f"{place.place.url}/sign-in", 1, method="GET"),
         "another drop": Ask(f"{place.place.url}/drops/{other.slug}", 1, method="GET", headers=me),
         "orders": Ask(f"{place.place.url}/orders", 1, method="GET", headers=me),
+        "dashboard": Ask(f"{place.place.url}/seller", 1, method="GET", headers=seller),
     }
     uvloop.run(Crowd(place.buys(drop, cookies[:SHOPPERS_WARM], "warm"), SHOPPERS_WARM).play())
-    ratios: dict[str, list[float]] = {name: [] for name in pages}
-    at_rest, during = {name: [] for name in pages}, {name: [] for name in pages}
-    for first in range(SHOPPERS_WARM, len(cookies), buyers):
-        crowd = Crowd(place.buys(drop, cookies[first : first + buyers], f"others{first}"), connections)
-        rest, busy = uvloop.run(_look(pages, crowd, looks))
-        for name in pages:
-            at_rest[name].append(p99_ms(rest[name]))
-            during[name].append(p99_ms(busy[name]))
-            ratios[name].append(during[name][-1] / at_rest[name][-1])
-    return [
-        Row(
-            f"{name} during a burst", "ms, p99", statistics.median(during[name]), statistics.median(ratios[name]), TARGET, False,
-            statistics.median(at_rest[name]), "the same page at rest", (min(ratios[name]), max(ratios[name])),
-        )
-        for name in pages
-    ], []  # fmt: skip
+    taken = []
+    with _looker(pages) as look:
+        look.send(LOOKS_WARM)
+        _heard(look)
+        for first in range(SHOPPERS_WARM, len(cookies), buyers):
+            look.send(looks)
+            rest = _heard(look)
+            crowd = Crowd(place.buys(drop, cookies[first : first + buyers], f"others{first}"), connections)
+            busy = uvloop.run(_burst(crowd, look))
+            taken.append((rest, busy))
+    return [_row(name, [(rest[name], busy[name]) for rest, busy in taken]) for name in pages], []
 
 
-async def _look(pages: dict[str, Ask], crowd: Crowd, looks: int) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """-> seconds of each look, by page: at rest, and while the crowd plays (at least one)."""
-    rest, busy = {name: [] for name in pages}, {name: [] for name in pages}
-    for _ in range(looks):
-        await _one_round(pages, rest)
-    playing = asyncio.ensure_future(crowd.play())
-    while not playing.done():
-        await _one_round(pages, busy)
-    await playing
-    return rest, busy
+def _row(name: str, bursts: list[tuple[list[float], list[float]]]) -> Row:
+    """`bursts`: seconds of the looks at rest and of those during the burst. The ratio is that of all looks together."""
+    rest, busy = (p99_ms([seconds for burst in bursts for seconds in burst[side]]) for side in (0, 1))
+    ratios = [p99_ms(during) / p99_ms(before) for before, during in bursts]
+    looks = sum(len(during) for _, during in bursts)
+    return Row(
+        f"{name} during a burst", "ms, p99", busy, busy / rest, TARGET, False, rest, "the same page at rest",
+        (min(ratios), max(ratios)), {"looks": looks},
+    )  # fmt: skip
 
 
-async def _one_round(pages: dict[str, Ask], told: dict[str, list[float]]) -> None:
-    for name, ask in pages.items():
-        told[name] += (await Crowd(ask, 1).play()).seconds
-        await asyncio.sleep(PAUSE_SECONDS)
+async def _seat(place: Stage) -> str:
+    """-> the Cookie header of somebody who is signed in at the dashboard of the bench's shop."""
+    settings = place.place.settings
+    async with wiring.office(settings, "bench") as office:
+        session_id = uuid4()
+        if not await office.ledger.open_seller_session(session_id, OWNER, "bench"):
+            raise RuntimeError(f"{OWNER} works for no shop")
+        sessions = SellerSessions(settings, office.ledger, office.feed)
+        return f"{sessions.name}={sessions.value(session_id)}"
+
+
+async def _burst(crowd: Crowd, look: Connection) -> Looks:
+    """-> the looks while the crowd plays (at least one at each page)."""
+    crowd.prepare()  # the requests are put together before anybody looks
+    look.send(None)
+    await crowd.play()
+    look.send(0)
+    return await asyncio.to_thread(_heard, look)
+
+
+# ---- the one who looks ----
+
+
+@contextmanager
+def _looker(pages: dict[str, Ask]) -> Iterator[Connection]:
+    """-> a line to a process that looks. A number: so often; None: until the next word. It answers with its looks."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_look, args=(pages, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield ours
+    finally:
+        ours.close()  # it ends when nobody talks to it any more
+        process.join(ANSWER_SECONDS_MAX)
+
+
+def _heard(look: Connection) -> Looks:
+    if not look.poll(ANSWER_SECONDS_MAX):
+        raise TimeoutError("whoever looks at the pages has fallen silent")
+    return look.recv()
+
+
+def _look(pages: dict[str, Ask], line: Connection) -> None:
+    with suppress(OSError):  # not allowed: then they take their turn with everybody
+        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    with suppress(EOFError):
+        while True:
+            rounds = line.recv()
+            line.send(uvloop.run(_rounds(pages, rounds, line)))
+
+
+async def _rounds(pages: dict[str, Ask], rounds: int | None, line: Connection) -> Looks:
+    told: Looks = {name: [] for name in pages}
+    done = 0
+    while done < rounds if rounds is not None else not (done and line.poll()):
+        for name, ask in pages.items():
+            told[name] += (await Crowd(ask, 1).play()).seconds
+            await asyncio.sleep(PAUSE_SECONDS)
+        done += 1
+    if rounds is None:
+        line.recv()
+    return told
 
 
 def p99_ms(seconds: Sequence[float]) -> float:
