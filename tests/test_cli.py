@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from app import cli, demo, up
+from app.domain.plan import HAS_ENDED
 from app.settings import Settings
 from tests.mail.test_bounces import report as report_on
 
@@ -93,7 +94,7 @@ def test_the_doors_and_the_units_of_a_drop(doorman, shop):
     answer(doorman(*DROP, "--slug", "coat", "--quantity", "10", "--opens-at", "now"))
     for verb, door in (("pause", "paused"), ("resume", "open"), ("close", "closed"), ("cancel", "cancelled")):
         assert json.loads(answer(doorman("drop", verb, "coat"))) == {"slug": "coat", "door": door}
-    assert "coat" in refusal(doorman("drop", "resume", "coat")), "cancelled is final"
+    assert refusal(doorman("drop", "resume", "coat")) == f"doorman: {HAS_ENDED} (door)\n", "cancelled is final"
     assert refusal(doorman("drop", "pause", "nope")) == "doorman: there is no drop named nope\n"
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 LAST_SECONDS = 10  # the "last ten seconds" scene
@@ -37,6 +37,9 @@ class Door(StrEnum):
     def at_gate(self) -> "Door":
         """-> the same door in the gate's words: it knows no cancelled drop, to it that is a closed one."""
         return Door.CLOSED if self is Door.CANCELLED else self
+
+
+ENDS = (Door.CLOSED, Door.CANCELLED)  # doors that never open again
 
 
 class Waitlist(StrEnum):
@@ -113,6 +116,11 @@ class Drop:
         if self.shipping_countries is not None and country not in self.shipping_countries:
             return None
         return fee_in(self.shipping_fees, country)
+
+    def over(self, now: datetime) -> bool:
+        """Whether nobody buys any more, by the seller's word or by the clock: such a drop never opens again."""
+        offset = timedelta(milliseconds=self.clock_offset_ms)
+        return self.door in ENDS or (self.closes_at is not None and self.closes_at <= now + offset)
 
     @property
     def waiting(self) -> int:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from app.domain import emails
+from app.domain.names import refuse_name
 from app.errors import BadInput
 from app.languages import N_, _, count
 
@@ -45,6 +46,8 @@ def papers_from(typed: dict[str, str]) -> tuple[Papers, dict[str, str]]:
     for name, most in (("business_name", NAME_CHARACTERS_MAX), ("tax_id", TAX_ID_CHARACTERS_MAX)):
         if len(clean[name]) > most or "\n" in clean[name]:
             problems[name] = _("One line of at most %(most)s characters.", most=most)
+        elif clean[name] and refuse_name(clean[name]):
+            problems[name] = _(refuse_name(clean[name]))
     lines = [line.strip() for line in clean["business_address"].split("\n")]
     clean["business_address"] = "\n".join(line for line in lines if line)
     if len(lines) > ADDRESS_LINES_MAX or len(clean["business_address"]) > ADDRESS_CHARACTERS_MAX:

@@ -37,6 +37,7 @@ from app.domain.drops import (
     Waitlist,
     fee_in,
 )
+from app.domain.names import as_seen, refuse_name
 from app.domain.schedule import Gap, Moment, Repeated, moment_of, typed_in, zone_named
 from app.errors import BadInput
 from app.languages import N_, _, count
@@ -50,7 +51,10 @@ EVERYWHERE, LISTED = "everywhere", "listed"
 TOO_MANY_DRAFTS = N_("There are too many drafts. Delete one that is not needed any more.")
 PICTURE_GONE = N_("One of the pictures is not there any more. Remove it and put it up again.")
 SOLD_MEANWHILE = N_("Not that many are unsold any more. Nothing was taken away.")
-HAS_ENDED = N_("This drop has ended; it cannot be opened again from here.")
+HAS_ENDED = N_("This drop has ended; its door does not move any more.")
+NO_UNITS_ANY_MORE = N_("This drop has ended; its pieces do not change any more.")
+TOO_MANY_UNITS = N_("A variant has at most %(most)s pieces.")
+ANOTHER_WISH = N_("This form was sent already, for another change. Open it again.")
 DOOR_SHUT = N_("This drop has ended; there is nothing to postpone.")
 TOO_NEAR = N_("The door opens in less than a minute or is open already. Pause it instead.")
 NOT_LATER = N_("A drop can only be postponed: choose a later time than the one that was promised.")
@@ -267,6 +271,8 @@ def _check_words(plan: Plan, found: Checked) -> None:
         found.problems["title"] = _("What is it called?")
     elif len(title) > TITLE_CHARACTERS_MAX:
         found.problems["title"] = _("At most %(most)s characters.", most=TITLE_CHARACTERS_MAX)
+    elif refuse_name(title):
+        found.problems["title"] = _(refuse_name(title))
     if len(plan.description) > DESCRIPTION_CHARACTERS_MAX:
         found.problems["description"] = _("At most %(most)s characters.", most=count(DESCRIPTION_CHARACTERS_MAX))
     if (title or plan.slug.strip()) and not SLUG.fullmatch(plan.address):
@@ -407,7 +413,9 @@ def _check_variants(variants: Sequence[PlannedVariant], found: Checked) -> None:
             found.problems[f"variant-{position}-name"] = _("Each of several variants needs a name.")
         elif len(name) > VARIANT_CHARACTERS_MAX:
             found.problems[f"variant-{position}-name"] = _("At most %(most)s characters.", most=VARIANT_CHARACTERS_MAX)
-        elif name in names[: position - 1]:
+        elif refuse_name(name):
+            found.problems[f"variant-{position}-name"] = _(refuse_name(name))
+        elif as_seen(name) in map(as_seen, names[: position - 1]):
             found.problems[f"variant-{position}-name"] = _("There is a variant of this name already.")
         units = _whole(f"variant-{position}-units", variant.units, 0, UNITS_MAX, found)
         made.append((name, units or 0))

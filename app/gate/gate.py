@@ -178,7 +178,10 @@ class Gate:
         """Mark the receipt as paid, so that its units no longer count as held."""
         return await self._ask(scripts.SETTLE, drop_id, str(order_id), _stamp())
 
-    async def set_door(self, drop_id: int, door: Door, opens_ms: int, closes_ms: int | None) -> Literal["done", "not_ready"]:
+    async def set_door(
+        self, drop_id: int, door: Door, opens_ms: int, closes_ms: int | None
+    ) -> Literal["done", "closed", "not_ready"]:
+        """`closed`: it has ended, and only a mend moves its door."""
         closes = "" if closes_ms is None else closes_ms
         return await self._ask(scripts.DOOR, drop_id, Door(door).value, opens_ms, closes, _stamp())
 

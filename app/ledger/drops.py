@@ -14,6 +14,7 @@ from app.domain.addresses import COUNTRIES
 from app.domain.drops import (
     ATTEMPTS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
+    ENDS,
     EVERYWHERE_ELSE,
     FEES_MAX,
     HOLD_SECONDS_MAX,
@@ -29,13 +30,18 @@ from app.domain.drops import (
     Variant,
     Waitlist,
 )
+from app.domain.names import as_seen, refuse_name
+from app.domain.plan import ANOTHER_WISH, NO_UNITS_ANY_MORE, TOO_MANY_UNITS
 from app.errors import BadInput, NotFound
+from app.languages import _, count
+from app.ledger.audit import note_audit
 from app.ledger.events import SELLER, note
 from app.ledger.pool import Asker, Pool
 
 DROPS_MAX = 1000  # rows of one list
 SHOP_CHARACTERS_MAX = 200
 ID_MAX = 2**31 - 1  # the largest id its column holds
+MOVED = {Door.PAUSED: "paused", Door.OPEN: "resumed", Door.CLOSED: "ended", Door.CANCELLED: "drop cancelled"}  # in the audit log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +84,14 @@ class Adjustment:
 
 
 class DropsPart(Pool):
-    async def create_shop(self, name: str, owner_email: str) -> int:
-        """-> the new shop's id. BadInput for an empty name or an address that is none."""
-        name = _text(name, "name", 1, SHOP_CHARACTERS_MAX)
+    async def create_shop(self, name: str, owner_email: str, *, actor: str | None = None) -> int:
+        """-> the new shop's id. BadInput for an empty name or an address that is none. `actor`: for the audit log."""
+        name = _name(name, "name", SHOP_CHARACTERS_MAX)
         async with self._transaction() as ask:
             shop_id = await ask.value("add_shop", name)
             await ask.count("add_seller", shop_id, emails.normalise(owner_email), emails.written(owner_email), "owner")
+            if actor is not None:
+                await note_audit(ask, shop_id, actor, "shop made", name, None, {"owner": emails.written(owner_email)})
         return shop_id
 
     async def shop_named(self, name: str) -> int | None:
@@ -92,12 +100,18 @@ class DropsPart(Pool):
     async def first_shop(self) -> int | None:
         return await self._value("first_shop")
 
-    async def create_drop(self, new: NewDrop) -> Drop:
-        """-> the published drop. BadInput names the field that is wrong; a slug that is taken is one."""
+    async def create_drop(self, new: NewDrop, *, actor: str | None = None) -> Drop:
+        """-> the published drop. BadInput names the field that is wrong; a slug that is taken is one.
+
+        `actor`, here and below: who did it, for the audit log; None: nobody it knows.
+        """
         check_new_drop(new)
         with known_to_the_ledger():
             async with self._transaction() as ask:
-                return await publish(ask, new)
+                drop = await publish(ask, new)
+                if actor is not None:
+                    await note_audit(ask, new.shop_id, actor, "drop published", drop.title, None, as_published(drop))
+                return drop
 
     async def drop_by_slug(self, slug: str) -> Drop | None:
         return drop_from(await self._row("drop_by_slug", slug)) if SLUG.fullmatch(slug) else None
@@ -115,46 +129,77 @@ class DropsPart(Pool):
         return [row["id"] for row in await self._rows("live_drop_ids")]
 
     async def change_door(
-        self, drop_id: int, door: Door, *, opens_at: datetime | None = None, closes_at: datetime | None = None
+        self,
+        drop_id: int,
+        door: Door,
+        *,
+        opens_at: datetime | None = None,
+        closes_at: datetime | None = None,
+        actor: str | None = None,
     ) -> bool:
-        """-> whether anything changed: False for a cancelled drop, an unknown one, or one that already stands so. Whoever was told
-        of an opening that moves is told again before the new one."""
+        """-> whether anything changed: False for an unknown drop, one that already stands so, and one that is over and is not closed
+        or cancelled by this. Whoever was told of an opening that moves is told again before the new one."""
         try:
             async with self._transaction() as ask:
+                before = await ask.row("lock_drop", drop_id)
+                if before is None or before["door"] == Door.CANCELLED or (before["over"] and door not in ENDS):
+                    return False
                 if not await ask.count("change_door", drop_id, door.value, opens_at, closes_at):
                     return False
-                times = {name: at.isoformat() for name, at in (("opens_at", opens_at), ("closes_at", closes_at)) if at}
-                await note(ask, None, drop_id, f"door {door.value}", SELLER, **times)
+                times = {name: at for name, at in (("opens_at", opens_at), ("closes_at", closes_at)) if at}
+                said = {name: at.isoformat() for name, at in times.items()}
+                await note(ask, None, drop_id, f"door {door.value}", SELLER, **said)
                 if opens_at is not None:
                     await ask.count("remind_again", drop_id)
                 if door is Door.CANCELLED:
                     await ask.count("tell_of_cancelled_drop", drop_id)
+                if actor is not None:
+                    was = {"door": before["door"], **{name: before[name] for name in times}}
+                    await note_audit(ask, before["shop_id"], actor, MOVED[door], before["slug"], was, {"door": door.value, **times})
                 return True
         except asyncpg.CheckViolationError as error:
             raise BadInput(_why(error), field="closes_at" if error.constraint_name == "closes_after_opening" else "door") from error
 
-    async def retire_drop(self, drop_id: int) -> bool:
+    async def retire_drop(self, drop_id: int, *, actor: str | None = None) -> bool:
         """-> False while an order can still move units or the gate has not confirmed everything, or when it was retired before."""
         async with self._transaction() as ask:
-            if not await ask.count("retire_drop", drop_id):
+            drop = await ask.row("lock_drop", drop_id)
+            if drop is None or not await ask.count("retire_drop", drop_id):
                 return False
             await note(ask, None, drop_id, "retired", SELLER)
+            if actor is not None:
+                await note_audit(ask, drop["shop_id"], actor, "drop retired", drop["slug"], {"retired": False}, {"retired": True})
             return True
 
-    async def add_units(self, drop_id: int, variant_id: int, units: int, op_id: UUID) -> bool:
-        """Change the total under the id of the wish, which may be repeated -> False: fewer unsold units than are taken away."""
+    async def add_units(self, drop_id: int, variant_id: int, units: int, op_id: UUID, *, actor: str | None = None) -> bool:
+        """Change the total under the id of the wish, which may be repeated -> False: fewer unsold units than are taken away.
+
+        BadInput: the drop is over, the variant would be too large, or the id belongs to another wish. The audit log hears of it
+        once the gate has confirmed it.
+        """
         if not 1 <= abs(units) <= UNITS_MAX:
             raise BadInput(f"units must be between 1 and {UNITS_MAX}, or as many taken away", field="units")
         async with self._transaction() as ask:
-            if not await ask.count("add_adjustment", op_id, drop_id, variant_id, units):
-                if await ask.row("adjustment", op_id) is None:
-                    raise NotFound("there is no such variant")
+            drop = await ask.row("lock_drop", drop_id)
+            if drop is None:
+                raise NotFound("there is no such drop")
+            if await _wished_before(ask, op_id, drop_id, variant_id, units):
                 return True
-            if await ask.count("adjust_total", variant_id, units):
-                await note(ask, None, drop_id, "units added", SELLER, variant=variant_id, units=units, id=str(op_id))
-                return True
-            await ask.row("withdraw_adjustment", op_id)
-            return False
+            if drop["over"]:
+                raise BadInput(NO_UNITS_ANY_MORE, field="units")
+            if not await ask.count("add_adjustment", op_id, drop_id, variant_id, units, actor):
+                if await _wished_before(ask, op_id, drop_id, variant_id, units):  # of another drop, in the same moment: it raises
+                    return True
+                raise NotFound("there is no such variant")
+            total = await ask.value("adjust_total", variant_id, units)
+            if total is None:
+                await ask.row("withdraw_adjustment", op_id)
+                return False
+            if total > UNITS_MAX:
+                raise BadInput(_(TOO_MANY_UNITS, most=count(UNITS_MAX)), field="units")
+            await ask.count("adjusted_to", op_id, total)
+            await note(ask, None, drop_id, "units added", SELLER, variant=variant_id, units=units, id=str(op_id))
+            return True
 
     async def adjustment(self, op_id: UUID) -> Adjustment | None:
         """-> the wish under this id; None: never wished, or withdrawn."""
@@ -166,7 +211,16 @@ class DropsPart(Pool):
         return [Adjustment(**row) for row in await self._rows("unconfirmed_adjustments", drop_id)]
 
     async def confirm_adjustment(self, op_id: UUID) -> bool:
-        return await self._count("confirm_adjustment", op_id) == 1
+        """The gate has counted it, and the audit log says so -> False when it was confirmed or withdrawn before."""
+        async with self._transaction() as ask:
+            done = await ask.row("confirm_adjustment", op_id)
+            if done is None:
+                return False
+            if done["actor"] is not None:
+                action = "units added" if done["units"] > 0 else "units taken away"
+                before, after = ({done["variant"]: done["total_after"] - less} for less in (done["units"], 0))
+                await note_audit(ask, done["shop_id"], done["actor"], action, done["slug"], before, after)
+            return True
 
     async def withdraw_adjustment(self, op_id: UUID) -> bool:
         """The gate said too_few: undo the wish -> False when it was confirmed or withdrawn before."""
@@ -174,9 +228,17 @@ class DropsPart(Pool):
             undone = await ask.row("withdraw_adjustment", op_id)
             if undone is None:
                 return False
-            await ask.count("adjust_total", undone["variant_id"], -undone["units"])
+            await ask.value("adjust_total", undone["variant_id"], -undone["units"])
             await note(ask, None, undone["drop_id"], "units not added", SELLER, variant=undone["variant_id"], units=undone["units"])
             return True
+
+
+async def _wished_before(ask: Asker, op_id: UUID, drop_id: int, variant_id: int, units: int) -> bool:
+    """Whether this very wish is known. BadInput: its id belongs to another one, which may be of another drop."""
+    known = await ask.row("adjustment", op_id)
+    if known is not None and (known["drop_id"], known["variant_id"], known["units"]) != (drop_id, variant_id, units):
+        raise BadInput(ANOTHER_WISH, field="op")
+    return known is not None
 
 
 async def publish(ask: Asker, new: NewDrop) -> Drop:
@@ -258,6 +320,18 @@ def drop_from(row) -> Drop | None:
     )
 
 
+def as_published(drop: Drop) -> dict[str, object]:
+    """-> what a published drop promises, for the audit log."""
+    return {
+        "slug": drop.slug,
+        "price_minor": drop.price_minor,
+        "currency": drop.currency,
+        "opens_at": drop.opens_at,
+        "closes_at": drop.closes_at,
+        "units": {variant.name: variant.units_total for variant in drop.variants},
+    }
+
+
 def fees_from(stored: str | None) -> dict[str, int] | None:
     return None if stored is None else json.loads(stored)
 
@@ -266,7 +340,7 @@ def check_new_drop(new: NewDrop) -> None:
     """BadInput with a sentence for the first field that no drop can have."""
     if not SLUG.fullmatch(new.slug):
         raise BadInput("a slug is 1 to 64 of a-z, 0-9 and - inside", field="slug")
-    _text(new.title, "title", 1, TITLE_CHARACTERS_MAX)
+    _name(new.title, "title", TITLE_CHARACTERS_MAX)
     _text(new.description, "description", 0, DESCRIPTION_CHARACTERS_MAX)
     money.exponent(new.currency)
     _within(new.price_minor, "price", 1, money.AMOUNT_MINOR_MAX)  # nothing could ever pay for a free unit
@@ -287,16 +361,23 @@ def check_new_drop(new: NewDrop) -> None:
     if new.closes_at is not None and new.closes_at <= new.opens_at:
         raise BadInput("a drop closes after it opens", field="closes_at")
     _within(len(new.variants), "variants", 1, VARIANTS_MAX)
-    if len({name for name, _ in new.variants}) != len(new.variants):
+    if len({as_seen(name) for name, _units in new.variants}) != len(new.variants):
         raise BadInput("two variants have the same name", field="variants")
     for name, units in new.variants:
-        _text(name, "variants", 1, VARIANT_CHARACTERS_MAX)
+        _name(name, "variants", VARIANT_CHARACTERS_MAX)
         _within(units, "quantity", 0, UNITS_MAX)
 
 
 def _text(text: str, field: str, least: int, most: int) -> str:
     if not least <= len(text) <= most or "\x00" in text or text != text.encode(errors="replace").decode():
         raise BadInput(f"{field} must have {least} to {most} characters", field=field)
+    return text
+
+
+def _name(text: str, field: str, most: int) -> str:
+    why_not = refuse_name(_text(text, field, 1, most))
+    if why_not:
+        raise BadInput(why_not, field=field)
     return text
 
 

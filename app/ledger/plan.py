@@ -16,7 +16,7 @@ from app.domain.drops import Drop, DropPicture
 from app.domain.plan import POSTPONE_SECONDS_MIN, TOO_MANY_DRAFTS, Plan
 from app.errors import BadInput
 from app.ledger.audit import note_audit
-from app.ledger.drops import ID_MAX, NewDrop, check_new_drop, drop_from, hang, known_to_the_ledger, publish
+from app.ledger.drops import ID_MAX, NewDrop, as_published, check_new_drop, drop_from, hang, known_to_the_ledger, publish
 from app.ledger.events import SELLER, note
 from app.ledger.pool import Pool
 
@@ -92,7 +92,7 @@ class PlanPart(Pool):
                     return None
                 drop = await publish(ask, new)
                 await ask.count("draft_published", draft_id, drop.id, actor)
-                await note_audit(ask, new.shop_id, actor, "drop published", drop.title, None, _published(drop))
+                await note_audit(ask, new.shop_id, actor, "drop published", drop.title, None, as_published(drop))
                 return drop
 
     async def edit_drop(self, shop_id: int, drop_id: int, version: int, words: Words, actor: str) -> bool:
@@ -160,17 +160,6 @@ def _draft(row) -> Draft | None:
 
 def _json(plan: Plan) -> str:
     return msgspec.json.encode(plan).decode()
-
-
-def _published(drop: Drop) -> dict[str, object]:
-    return {
-        "slug": drop.slug,
-        "price_minor": drop.price_minor,
-        "currency": drop.currency,
-        "opens_at": drop.opens_at,
-        "closes_at": drop.closes_at,
-        "units": {variant.name: variant.units_total for variant in drop.variants},
-    }
 
 
 def _changes(before: Words | Plan, after: Words | Plan) -> tuple[Mapping, Mapping]:

@@ -9,8 +9,10 @@ from uuid import UUID, uuid4
 
 import structlog
 
+from app import clock
 from app.clock import to_ms
-from app.domain.drops import UNITS_MAX, Door, Drop
+from app.domain.drops import ENDS, Door, Drop
+from app.domain.plan import HAS_ENDED, SOLD_MEANWHILE
 from app.errors import BadInput, GateUnreachable, NotFound
 from app.gate import Gate
 from app.ledger import Ledger, NewDrop
@@ -18,6 +20,8 @@ from app.live import Feed
 from app.purchase.reconciling import reconcile
 from app.purchase.waiting import heirs_of_variant
 from app.settings import Settings
+
+TELLS_MAX = 5  # of one change, to a gate whose drop keeps moving; the reconciler has the last word
 
 log = structlog.get_logger("drops")
 
@@ -31,9 +35,12 @@ class Office(Protocol):
     settings: Settings
 
 
-async def create_drop(office: Office, new: NewDrop) -> Drop:
-    """Publish a drop and arm its gate -> the drop. BadInput names the field that is wrong."""
-    drop = await office.ledger.create_drop(new)
+async def create_drop(office: Office, new: NewDrop, *, actor: str | None = None) -> Drop:
+    """Publish a drop and arm its gate -> the drop. BadInput names the field that is wrong.
+
+    `actor`, here and below: who did it, for the audit log.
+    """
+    drop = await office.ledger.create_drop(new, actor=actor)
     await arm(office, drop)
     return drop
 
@@ -48,60 +55,67 @@ async def arm(office: Office, drop: Drop) -> None:
 
 
 async def change_door(
-    office: Office, slug: str, door: Door, *, opens_at: datetime | None = None, closes_at: datetime | None = None
+    office: Office,
+    slug: str,
+    door: Door,
+    *,
+    opens_at: datetime | None = None,
+    closes_at: datetime | None = None,
+    actor: str | None = None,
 ) -> Drop:
-    """Pause, resume (open), close or cancel -> the drop afterwards. BadInput when its state forbids it."""
-    drop, _changed = await try_door(office, slug, door, opens_at=opens_at, closes_at=closes_at)
-    return drop
+    """Pause, resume (open), close or cancel -> the drop afterwards. A door that stands so already is no change.
 
-
-async def try_door(
-    office: Office, slug: str, door: Door, *, opens_at: datetime | None = None, closes_at: datetime | None = None
-) -> tuple[Drop, bool]:
-    """The same -> (the drop afterwards, whether it was this call that changed it: of two at once one did)."""
+    BadInput: the drop is over, by the seller's word or its closing time. The ledger judges that under the drop's lock: of a resume
+    and an end at once, the end stays whichever came first.
+    """
     drop = await _known(office.ledger, slug)
-    changed = await office.ledger.change_door(drop.id, door, opens_at=opens_at, closes_at=closes_at)
+    changed = await office.ledger.change_door(drop.id, door, opens_at=opens_at, closes_at=closes_at, actor=actor)
     drop = await _known(office.ledger, slug)
-    if not changed and drop.door is not door:
-        raise BadInput(f"{slug} is {drop.door.value}; it cannot become {door.value}")
-    await tell_gate_of_door(office, drop)
-    return drop, changed
+    if not changed and (drop.door is not door or (door not in ENDS and drop.over(clock.now()))):
+        raise BadInput(HAS_ENDED, field="door")
+    return await tell_gate_of_door(office, drop)
 
 
-async def tell_gate_of_door(office: Office, drop: Drop) -> None:
-    """The gate's door and times become the ledger's."""
+async def tell_gate_of_door(office: Office, drop: Drop) -> Drop:
+    """The gate's door and times become the ledger's -> the drop as the gate was told of it.
+
+    Of two sellers at once the slower word may be the older one: whoever has told the gate looks into the ledger once more, so that
+    the last word is what holds. And the gate itself never opens a closed door again (../lua/door.lua).
+    """
     try:
-        await office.gate.set_door(
-            drop.id,
-            drop.door.at_gate,
-            to_ms(drop.opens_at),
-            to_ms(drop.closes_at) if drop.closes_at else None,
-        )
+        for _ in range(TELLS_MAX):
+            closes_ms = to_ms(drop.closes_at) if drop.closes_at else None
+            await office.gate.set_door(drop.id, drop.door.at_gate, to_ms(drop.opens_at), closes_ms)
+            told, drop = drop, await office.ledger.drop_by_id(drop.id)
+            if (drop.door, drop.opens_at, drop.closes_at) == (told.door, told.opens_at, told.closes_at):
+                break
     except GateUnreachable:
         log.warning("the reconciler will move the gate's door", drop=drop.slug)
     await office.feed.publish("drop", drop=drop.id)
+    return drop
 
 
-async def add_units(office: Office, slug: str, variant_name: str | None, units: int, op_id: UUID | None = None) -> Drop:
+async def add_units(
+    office: Office, slug: str, variant_name: str | None, units: int, op_id: UUID | None = None, *, actor: str | None = None
+) -> Drop:
     """Add units to a variant (its name may be left out when there is one) -> the drop afterwards.
 
-    Negative units take unsold ones away, whole or not at all. `op_id` makes a repeat harmless.
+    Negative units take unsold ones away, whole or not at all. `op_id` makes a repeat harmless, and belongs to this one wish.
+    BadInput: the drop is over, fewer are unsold than are taken away, or the variant would be too large.
     """
     drop = await _known(office.ledger, slug)
     variant = drop.variants[0] if variant_name is None and len(drop.variants) == 1 else drop.variant_named(variant_name or "")
-    if drop.door is Door.CANCELLED:
-        raise BadInput(f"{slug} is cancelled; it takes no units")
     if variant is None:
         raise BadInput(f"{slug} has these variants: {', '.join(v.name for v in drop.variants)}", field="variant")
-    repeated = op_id is not None and await office.ledger.adjustment(op_id) is not None
-    if variant.units_total + units > UNITS_MAX and not repeated:
-        raise BadInput(f"{slug} / {variant.name} would have more than {UNITS_MAX} units", field="units")
-    if not await office.ledger.add_units(drop.id, variant.id, units, op_id or uuid4()):
-        raise BadInput(f"{slug} / {variant.name} has fewer than {-units} unsold units", field="units")
+    op_id = op_id or uuid4()
+    if not await office.ledger.add_units(drop.id, variant.id, units, op_id, actor=actor):
+        raise BadInput(SOLD_MEANWHILE, field="units")
     try:
         await confirm_adjustments(office.ledger, office.gate, office.feed, drop.id)
     except GateUnreachable:
         log.warning("the sweeper will add the units at the gate", drop=slug)
+    if await office.ledger.adjustment(op_id) is None:  # the gate had sold them, which the ledger did not know yet
+        raise BadInput(SOLD_MEANWHILE, field="units")
     await office.feed.publish("drop", drop=drop.id)
     return await _known(office.ledger, slug)
 

@@ -13,13 +13,11 @@ import structlog
 
 from app import clock
 from app.domain.drops import Door, Drop
-from app.domain.plan import HAS_ENDED, PICTURE_GONE, SOLD_MEANWHILE, Plan, checked, checked_words, refuse_postponing
+from app.domain.plan import PICTURE_GONE, Plan, checked, checked_words, refuse_postponing
 from app.errors import BadInput, DoormanError, NotFound
 from app.ledger import Ledger, NewDrop
 from app.ledger.plan import Words
-from app.purchase.drops import Office, add_units, arm, tell_gate_of_door, try_door
-
-MOVED = {Door.PAUSED: "paused", Door.OPEN: "resumed", Door.CLOSED: "ended", Door.CANCELLED: "drop cancelled"}  # in the audit log
+from app.purchase.drops import Office, add_units, arm, change_door, tell_gate_of_door
 
 log = structlog.get_logger("planning")
 
@@ -102,20 +100,13 @@ async def postpone(
 async def change_units(office: Office, shop_id: int, drop_id: int, variant_id: int, units: int, op_id: UUID, actor: str) -> Drop:
     """Add units to a variant, or (negative) take unsold ones away, whole or not at all -> the drop. Repeats change nothing.
 
-    BadInput: fewer unsold units than are taken away.
+    BadInput: the drop is over, fewer are unsold than are taken away, the variant would be too large, or `op_id` is of another wish.
     """
     drop = await own_drop(office.ledger, shop_id, drop_id)
     variant = next((variant for variant in drop.variants if variant.id == variant_id), None)
     if variant is None:
         raise NotFound("variant")
-    after = await add_units(office, drop.slug, variant.name, units, op_id)
-    total = next(one.units_total for one in after.variants if one.id == variant_id)
-    if total != variant.units_total:
-        action, before = "units added" if units > 0 else "units taken away", {variant.name: variant.units_total}
-        await office.ledger.audit(shop_id, actor, action, drop.title, before, {variant.name: total})
-    elif await office.ledger.adjustment(op_id) is None:
-        raise BadInput(SOLD_MEANWHILE, field="units")
-    return after
+    return await add_units(office, drop.slug, variant.name, units, op_id, actor=actor)
 
 
 async def move_door(office: Office, shop_id: int, drop_id: int, door: Door, actor: str) -> Drop:
@@ -123,15 +114,8 @@ async def move_door(office: Office, shop_id: int, drop_id: int, door: Door, acto
 
     A door that stands so already is no change and no audit. BadInput: the drop has ended.
     """
-    before = await own_drop(office.ledger, shop_id, drop_id)
-    if before.door is door:
-        return before
-    if before.door is Door.CANCELLED or (before.door is Door.CLOSED and door is not Door.CANCELLED):
-        raise BadInput(HAS_ENDED, field="door")
-    after, changed = await try_door(office, before.slug, door)
-    if changed:
-        await office.ledger.audit(shop_id, actor, MOVED[door], before.slug, {"door": before.door}, {"door": after.door})
-    return after
+    drop = await own_drop(office.ledger, shop_id, drop_id)
+    return await change_door(office, drop.slug, door, actor=actor)
 
 
 async def own_drop(ledger: Ledger, shop_id: int, drop_id: int) -> Drop:

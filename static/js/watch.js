@@ -1,6 +1,6 @@
 /*
 Race control, kept true: a socket while there is one, a poll when there is none. Every push is the whole fragment; an older one is
-dropped by its time. What can be done stands outside of it and follows its door, so that no push moves a button that is being held.
+dropped by its time. What can be done stands outside of it and follows data-controls, so that no push moves a button that is being held.
 */
 import { inLanguage, localTimes } from "./page.js";
 
@@ -31,8 +31,9 @@ async function show(html) {
 
 /* What can be done now. */
 function arrange() {
+  const now = watch().dataset.controls.split(" ");
   for (const one of document.querySelectorAll("[data-when]")) {
-    const there = one.dataset.when.split(" ").includes(watch().dataset.door);
+    const there = now.includes(one.dataset.when);
     if (one.hidden === there) one.hidden = !there;
   }
 }

@@ -156,6 +156,17 @@ async def test_a_moved_door_is_what_peek_and_snapshot_see(gate):
     assert (await gate.peek(DROP)).closes_ms is None
 
 
+@pytest.mark.parametrize("ended", [Door.CLOSED, Door.CANCELLED])
+async def test_a_door_that_was_closed_never_opens_by_a_word_that_comes_late(gate, ended):
+    await arm(gate)
+    assert await gate.set_door(DROP, ended, 1000, 2000) == "done"
+    for late in (Door.OPEN, Door.PAUSED, Door.NOT_READY):
+        assert await gate.set_door(DROP, late, 0, None) == "closed"
+    seen = await gate.peek(DROP)
+    assert (seen.door, seen.opens_ms, seen.closes_ms) == (ended, 1000, 2000)
+    assert await gate.set_door(DROP, Door.CLOSED, 1000, None) == "done"
+
+
 async def test_an_empty_gate_has_no_door(gate, client):
     assert await gate.set_door(DROP, Door.OPEN, 0, None) == "not_ready"
     assert await client.dbsize() == 0

@@ -4,8 +4,9 @@ from uuid import uuid4
 
 import pytest
 
-from app.domain.drops import Door
+from app.domain.drops import UNITS_MAX, Door
 from app.domain.orders import Refusal
+from app.domain.plan import ANOTHER_WISH, NO_UNITS_ANY_MORE
 from app.errors import BadInput, NotFound
 
 NOW = datetime(2026, 12, 1, 20, tzinfo=UTC)
@@ -135,6 +136,64 @@ async def test_the_door_moves_until_the_drop_is_cancelled(scene):
         await scene.ledger.change_door((await scene.publish()).id, Door.NOT_READY)
 
 
+@pytest.mark.parametrize("by", ["the seller's word", "its closing time", "its closing time by its own clock"])
+@pytest.mark.parametrize("late", [Door.OPEN, Door.PAUSED])
+async def test_a_drop_that_is_over_never_opens_again_and_can_still_be_closed_and_cancelled(scene, by, late):
+    now = datetime.now(UTC)
+    if by == "the seller's word":
+        await scene.publish()
+        assert await scene.ledger.change_door(scene.drop.id, Door.CLOSED)
+    elif by == "its closing time":
+        await scene.publish(opens_at=now - timedelta(hours=2), closes_at=now - timedelta(seconds=1))
+    else:
+        await scene.publish(closes_at=now + timedelta(hours=1), clock_offset_ms=3_600_001)
+    before = (await scene.ledger.drop_by_id(scene.drop.id)).door
+    for times in ({}, {"closes_at": now + timedelta(days=1)}):
+        assert not await scene.ledger.change_door(scene.drop.id, late, **times)
+    after = await scene.ledger.drop_by_id(scene.drop.id)
+    assert after.door is before and after.over(datetime.now(UTC))
+    assert await scene.ledger.change_door(scene.drop.id, Door.CLOSED) is (before is not Door.CLOSED)
+    assert await scene.ledger.change_door(scene.drop.id, Door.CANCELLED)
+    assert not await scene.ledger.change_door(scene.drop.id, Door.CLOSED)
+
+
+@pytest.mark.parametrize("late", ["resume", "units", "postpone"])
+async def test_whoever_waited_for_an_end_finds_the_drop_ended(scene, late):
+    """All read an open drop; the end holds its row, and the other is decided only when it is through."""
+    await scene.publish(opens_at=datetime.now(UTC) + timedelta(hours=1))
+    await scene.ledger.change_door(scene.drop.id, Door.PAUSED)
+    drop, later = scene.drop, scene.drop.opens_at + timedelta(days=1)
+    works = {
+        "resume": lambda: scene.ledger.change_door(drop.id, Door.OPEN),
+        "units": lambda: scene.ledger.add_units(drop.id, drop.variants[0].id, 5, uuid4()),
+        "postpone": lambda: scene.ledger.postpone_drop(scene.shop_id, drop.id, 1, later, None, "ada"),
+    }
+    async with scene.locked("SELECT FROM drops WHERE id = $1 FOR UPDATE", drop.id, waiting=2):
+        end = asyncio.create_task(scene.ledger.change_door(drop.id, Door.CLOSED))
+        await scene.until_waiting(1)  # first in the line
+        too_late = asyncio.create_task(works[late]())
+    assert await end
+    if late == "units":
+        with pytest.raises(BadInput) as caught:
+            await too_late
+        assert (caught.value.field, str(caught.value)) == ("units", NO_UNITS_ANY_MORE)
+    else:
+        assert not await too_late
+    after = await scene.ledger.drop_by_id(drop.id)
+    assert (after.door, after.opens_at, after.units_total) == (Door.CLOSED, drop.opens_at, drop.units_total)
+
+
+async def test_moves_of_the_door_are_written_to_the_audit_log_with_them(scene):
+    for door in (Door.PAUSED, Door.PAUSED, Door.OPEN, Door.CLOSED, Door.OPEN, Door.CANCELLED):
+        await scene.ledger.change_door(scene.drop.id, door, actor="ada")
+    assert [(one.action, one.subject, one.before, one.after) for one in await scene.ledger.audit_log(scene.shop_id)] == [
+        ("drop cancelled", scene.drop.slug, {"door": "closed"}, {"door": "cancelled"}),
+        ("ended", scene.drop.slug, {"door": "open"}, {"door": "closed"}),
+        ("resumed", scene.drop.slug, {"door": "paused"}, {"door": "open"}),
+        ("paused", scene.drop.slug, {"door": "open"}, {"door": "paused"}),
+    ]
+
+
 async def test_a_drop_retires_only_when_nothing_can_move(scene):
     order_id = await scene.hold()
     assert not await scene.ledger.retire_drop(scene.drop.id)
@@ -164,6 +223,76 @@ async def test_units_are_added_once_per_wish(scene):
     assert not await scene.ledger.confirm_adjustment(op_id)
     assert not await scene.ledger.withdraw_adjustment(op_id)
     assert (await scene.ledger.unconfirmed_adjustments(scene.drop.id), await total(scene)) == ([], 15)
+
+
+async def audited(scene) -> list[tuple]:
+    return [(one.actor, one.action, one.before, one.after) for one in reversed(await scene.ledger.audit_log(scene.shop_id))]
+
+
+async def test_one_wish_sent_twice_at_once_is_one_change_and_one_entry_of_the_audit_log(scene):
+    op_id, variant = uuid4(), scene.drop.variants[0]
+    async with scene.locked("SELECT FROM drops WHERE id = $1 FOR UPDATE", scene.drop.id, waiting=2):
+        wishes = [
+            asyncio.create_task(scene.ledger.add_units(scene.drop.id, variant.id, 5, op_id, actor="ada")) for _time in range(2)
+        ]
+    assert [await one for one in wishes] == [True, True] and await total(scene) == 15
+    assert await audited(scene) == [], "it is written once the gate has it"
+    await asyncio.gather(*(scene.ledger.confirm_adjustment(op_id) for _time in range(2)))
+    assert await audited(scene) == [("ada", "units added", {"One size": 10}, {"One size": 15})]
+    taken = uuid4()
+    await scene.ledger.add_units(scene.drop.id, variant.id, -3, taken, actor="bo")
+    await scene.ledger.confirm_adjustment(taken)
+    assert (await audited(scene))[1:] == [("bo", "units taken away", {"One size": 15}, {"One size": 12})]
+
+
+async def test_what_the_gate_did_not_count_is_never_in_the_audit_log(scene):
+    op_id = uuid4()
+    await scene.ledger.add_units(scene.drop.id, scene.drop.variants[0].id, -3, op_id, actor="ada")
+    assert await scene.ledger.withdraw_adjustment(op_id) and not await scene.ledger.confirm_adjustment(op_id)
+    assert await audited(scene) == []
+
+
+async def test_a_wish_belongs_to_one_change_of_one_variant_of_one_drop(scene):
+    op_id, first = uuid4(), await scene.publish(("S", 10), ("M", 10))
+    assert await scene.ledger.add_units(first.id, first.variants[0].id, 5, op_id)
+    second = await scene.publish()
+    for drop, variant, units in (
+        (second, second.variants[0], 5),
+        (first, first.variants[1], 5),
+        (first, first.variants[0], 6),
+    ):
+        with pytest.raises(BadInput) as caught:
+            await scene.ledger.add_units(drop.id, variant.id, units, op_id)
+        assert (caught.value.field, str(caught.value)) == ("op", ANOTHER_WISH)
+    assert await total(scene) == 10 and (await scene.ledger.drop_by_id(first.id)).units_total == 25
+
+
+async def test_the_same_wish_for_two_drops_at_once_is_done_for_one_and_refused_to_the_other(scene):
+    op_id, drops = uuid4(), [await scene.publish() for _drop in range(2)]
+    async with scene.locked("SELECT FROM drops WHERE id = $1 OR id = $2 FOR UPDATE", *(drop.id for drop in drops), waiting=2):
+        wishes = [asyncio.create_task(scene.ledger.add_units(drop.id, drop.variants[0].id, 5, op_id)) for drop in drops]
+    answers = await asyncio.gather(*wishes, return_exceptions=True)
+    done, refused = sorted(zip(answers, drops, strict=True), key=lambda pair: pair[0] is not True)
+    assert done[0] is True and (await scene.ledger.drop_by_id(done[1].id)).units_total == 15
+    assert str(refused[0]) == ANOTHER_WISH and (await scene.ledger.drop_by_id(refused[1].id)).units_total == 10
+
+
+async def test_a_wish_that_was_done_is_still_done_when_it_is_repeated_after_the_end(scene):
+    op_id, variant_id = uuid4(), scene.drop.variants[0].id
+    await scene.ledger.add_units(scene.drop.id, variant_id, 5, op_id)
+    await scene.ledger.change_door(scene.drop.id, Door.CLOSED)
+    assert await scene.ledger.add_units(scene.drop.id, variant_id, 5, op_id) and await total(scene) == 15
+    for units in (1, -1):
+        with pytest.raises(BadInput, match="has ended"):
+            await scene.ledger.add_units(scene.drop.id, variant_id, units, uuid4())
+
+
+async def test_a_variant_grows_to_what_it_could_be_published_with(scene):
+    variant_id = scene.drop.variants[0].id
+    assert await scene.ledger.add_units(scene.drop.id, variant_id, UNITS_MAX - 10, uuid4())
+    with pytest.raises(BadInput, match="at most 1,000,000 pieces"):
+        await scene.ledger.add_units(scene.drop.id, variant_id, 1, uuid4())
+    assert await total(scene) == UNITS_MAX
 
 
 async def test_only_unsold_units_are_taken_away_whole_or_not_at_all(scene):

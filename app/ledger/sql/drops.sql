@@ -61,11 +61,18 @@ LIMIT $2;
 -- Every drop whose keys are still in Redis.
 SELECT id FROM drops WHERE retired_at IS NULL ORDER BY id;
 
+-- name: lock_drop
+-- A drop whose door, pieces or life are about to change: such changes wait here for each other, and each sees what the last one did.
+-- `over`: nobody buys any more, by the seller's word or by the drop's own clock; such a drop never opens again.
+SELECT shop_id, slug, title, door, opens_at, closes_at,
+       door IN ('closed', 'cancelled')
+       OR coalesce(closes_at <= clock_timestamp() + make_interval(secs => clock_offset_ms / 1000.0), false) AS over
+FROM drops WHERE id = $1 FOR NO KEY UPDATE;
+
 -- name: change_door
--- Open, pause, close or cancel, and move the times. A cancelled drop stays cancelled; a change that changes nothing is no row.
+-- Open, pause, close or cancel a drop that is locked, and move the times; a change that changes nothing is no row.
 UPDATE drops SET door = $2, opens_at = coalesce($3, opens_at), closes_at = coalesce($4, closes_at)
-WHERE id = $1 AND door <> 'cancelled'
-  AND (door, opens_at, closes_at) IS DISTINCT FROM ($2, coalesce($3, opens_at), coalesce($4, closes_at));
+WHERE id = $1 AND (door, opens_at, closes_at) IS DISTINCT FROM ($2, coalesce($3, opens_at), coalesce($4, closes_at));
 
 -- name: retire_drop
 -- The books are closed: no order can move its units any more, and the gate has confirmed every return.
@@ -77,8 +84,8 @@ WHERE id = $1 AND retired_at IS NULL
 
 -- name: add_adjustment
 -- Note the seller's wish under its own id. A repeated id is no row.
-INSERT INTO adjustments (id, drop_id, variant_id, units)
-SELECT $1, $2, variants.id, $4 FROM variants WHERE variants.id = $3 AND variants.drop_id = $2
+INSERT INTO adjustments (id, drop_id, variant_id, units, actor)
+SELECT $1, $2, variants.id, $4, $5 FROM variants WHERE variants.id = $3 AND variants.drop_id = $2
 ON CONFLICT (id) DO NOTHING;
 
 -- name: adjustment
@@ -86,8 +93,12 @@ ON CONFLICT (id) DO NOTHING;
 SELECT id, drop_id, variant_id, units, confirmed FROM adjustments WHERE id = $1;
 
 -- name: adjust_total
--- Raise or lower what the seller released, never below what is sold.
-UPDATE stock SET total = total + $2 WHERE variant_id = $1 AND total + $2 >= sold;
+-- Raise or lower what the seller released, never below what is sold -> the total afterwards.
+UPDATE stock SET total = total + $2 WHERE variant_id = $1 AND total + $2 >= sold RETURNING total;
+
+-- name: adjusted_to
+-- What a variant had released with this wish: for the audit log.
+UPDATE adjustments SET total_after = $2 WHERE id = $1;
 
 -- name: unconfirmed_adjustments
 -- Adjustments that the gate has not counted yet, oldest first; of one drop, or of all without $1.
@@ -95,8 +106,11 @@ SELECT id, drop_id, variant_id, units, confirmed FROM adjustments
 WHERE NOT confirmed AND ($1::integer IS NULL OR drop_id = $1) ORDER BY at, id;
 
 -- name: confirm_adjustment
--- The gate has counted it.
-UPDATE adjustments SET confirmed = true WHERE id = $1 AND NOT confirmed;
+-- The gate has counted it -> what the audit log says of it.
+UPDATE adjustments SET confirmed = true
+FROM drops, variants
+WHERE adjustments.id = $1 AND NOT confirmed AND drops.id = adjustments.drop_id AND variants.id = adjustments.variant_id
+RETURNING drops.shop_id, drops.slug, variants.name AS variant, adjustments.units, adjustments.actor, adjustments.total_after;
 
 -- name: withdraw_adjustment
 -- The gate had too few units left: the wish is undone.

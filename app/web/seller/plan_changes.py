@@ -17,7 +17,7 @@ from litestar.params import FromPath
 
 from app import clock
 from app.domain.drops import UNITS_MAX, Door, Drop, Variant
-from app.domain.plan import POSTPONE_SECONDS_MIN, Plan, checked_times, refuse_postponing
+from app.domain.plan import NO_UNITS_ANY_MORE, POSTPONE_SECONDS_MIN, Plan, checked_times, refuse_postponing
 from app.domain.roles import Right
 from app.domain.schedule import typed_in
 from app.errors import BadInput
@@ -49,23 +49,28 @@ async def show_changes(drop_id: FromPath[int], call: ThisCall, doors: TheseDoors
 
 @post("/drops/{drop_id:int}/units", status_code=200, right=Right.SELL)
 async def units(drop_id: FromPath[int], call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
-    """Release more pieces of a variant, or take unsold ones off sale."""
+    """Release more pieces of a variant, or take unsold ones off sale. `back`: the page whose form it was."""
     drop, fields = await own_drop(doors.office.ledger, seller.shop_id, drop_id), call.fields()
+    back = f"/seller/drops/{drop_id}/{'live' if fields.get('back') == 'live' else 'change'}"
     try:
         variant, wanted, op_id = wished(fields, drop)
         if not is_sure(call):
+            if drop.over(clock.now()):  # said before anybody is asked
+                raise BadInput(NO_UNITS_ANY_MORE, field="units")
             return ask_first(
                 call, doors, seller, title=question(wanted, variant.name), consequences=[consequence(wanted)],
-                verb=_("Release them") if wanted > 0 else _("Take them off sale"), back=f"/seller/drops/{drop_id}/change",
+                verb=_("Release them") if wanted > 0 else _("Take them off sale"), back=back,
             )  # fmt: skip
         after = await change_units(doors.office, seller.shop_id, drop_id, variant.id, wanted, op_id, seller.actor)
     except BadInput as error:
         if call.wants_json:
             raise
+        drop = await own_drop(doors.office.ledger, seller.shop_id, drop_id)
         return await changes_page(call, doors, seller, drop, status=422, problems={"units": _(str(error))}, typed=fields)
+    doors.watch.forget(drop_id)
     if call.wants_json:
         return document({"drop": drop_id, "total": after.units_total})
-    return redirect(call, f"/seller/drops/{drop_id}/change?said=units")
+    return redirect(call, f"{back}?said=units")
 
 
 @post("/drops/{drop_id:int}/postpone", status_code=200, right=Right.SELL)
@@ -156,7 +161,7 @@ async def changes_page(
     shown = {"units": "", "variant": "", "opens": typed_in(opens, drop.time_zone)[0]}
     shown |= {"closes": typed_in(closes, drop.time_zone)[0] if closes else ""}
     shown |= {name: value for name, value in (typed or {}).items() if isinstance(value, str)}
-    over = drop.door in (Door.CLOSED, Door.CANCELLED)
+    over = drop.over(clock.now())
     return doors.seller_page(
         call,
         seller,
@@ -177,20 +182,35 @@ async def changes_page(
 
 
 def wished(fields: dict[str, Any], drop: Drop) -> tuple[Variant, int, UUID]:
-    """-> (variant, units: negative to take away, the id of the wish). BadInput."""
-    number = str(fields.get("units", "")).strip()
-    number = int(number) if number.isascii() and number.isdigit() and len(number) <= len(str(UNITS_MAX)) else 0
+    """-> (variant, units: negative to take away, the id of the wish). BadInput.
+
+    How many is never negative in the form: `direction` says which way.
+    """
+    number = fields.get("units", "")
+    text = str(number).strip() if isinstance(number, str | int) and not isinstance(number, bool) else ""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(UNITS_MAX)) else 0
     if not 1 <= number <= UNITS_MAX:
         raise BadInput(_(TOO_MANY, most=count(UNITS_MAX)), field="units")
-    variant = next((one for one in drop.variants if str(one.id) == str(fields.get("variant", ""))), None)
+    direction = fields.get("direction", "more")
+    if direction not in ("more", "less"):
+        raise BadInput(N_("Say whether pieces are released or taken away."), field="direction")
+    chosen = fields.get("variant", drop.variants[0].id if len(drop.variants) == 1 else "")
+    variant = next((one for one in drop.variants if str(one.id) == str(chosen)), None)
     if variant is None:
         raise BadInput(N_("Choose one of the variants."), field="variant")
-    op = str(fields.get("op", ""))
+    return variant, -number if direction == "less" else number, wish_named(fields.get("op"))
+
+
+def wish_named(op: Any) -> UUID:
+    """-> the id of the wish, which the form carries so that sending it twice is one change; a new one where nothing was sent."""
+    if op is None:
+        return uuid4()
     try:
-        op_id = UUID(op) if len(op) == OP_CHARACTERS else uuid4()
-    except ValueError:
-        op_id = uuid4()
-    return variant, -number if fields.get("direction") == "less" else number, op_id
+        if not isinstance(op, str) or len(op) != OP_CHARACTERS:
+            raise ValueError
+        return UUID(op)
+    except ValueError as error:
+        raise BadInput(N_("This form is damaged. Load the page again."), field="op") from error
 
 
 def money_back(far: Cancelling) -> list[str]:

@@ -1,4 +1,4 @@
-"""Race control: a drop while it happens, and the four things its seller can do about it.
+"""Race control: a drop while it happens, and what its seller can do about its door; its pieces are changed in plan_changes.py.
 
 Guarantees: everything here is read on the office's own pools (R13), once a second per drop and process however many watch; a page
 and a socket show the same reading. A socket needs an Origin of ours and a session with the right; it is closed within the
@@ -12,21 +12,21 @@ stand, and the page says so. The ledger gone: 503, and an open page says how old
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
-from uuid import UUID, uuid4
+from typing import NamedTuple
+from uuid import uuid4
 
 from litestar import Response, WebSocket, get, post, websocket
 from litestar.exceptions import WebSocketDisconnect
 from litestar.params import FromPath
 
+from app import clock
 from app.domain.drops import Door, Drop
-from app.domain.plan import HAS_ENDED, SOLD_MEANWHILE
+from app.domain.plan import HAS_ENDED
 from app.domain.roles import Right
 from app.errors import BadInput, NotFound
-from app.languages import N_, _, ngettext
+from app.languages import N_, _
 from app.ledger import Seller
 from app.live import RoomFull
-from app.purchase.drops import add_units
 from app.purchase.planning import move_door
 from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect
@@ -36,8 +36,6 @@ from app.web.seller.watch_view import document_of
 
 SEND_SECONDS_MAX = 5.0
 CLOSE_SECONDS_MAX = 0.5
-UNITS_CHARACTERS_MAX = 8
-OP_CHARACTERS_MAX = 64
 CLOSE_POLICY, CLOSE_TRY_LATER = 1008, 1013
 
 
@@ -126,7 +124,7 @@ ACTIONS = {
         N_("End now"),
         N_("End the drop for good?"),
         (
-            N_("Nobody can buy after that, and it cannot be opened again from here."),
+            N_("Nobody can buy after that, and it cannot be opened again."),
             N_("What is in a checkout can still be paid."),
         ),
         N_("Ended. Every page says so."),
@@ -155,7 +153,7 @@ async def act(drop_id: int, verb: str, call: Call, doors: Doors, seller: Seller)
     """Move the door, once the seller is sure -> the drop afterwards. A door that stands so already is no change and no audit."""
     drop = await own_drop(doors, seller.shop_id, drop_id)
     action = ACTIONS[verb]
-    if drop.door in (Door.CLOSED, Door.CANCELLED) and drop.door is not action.door:
+    if drop.over(clock.now()) and drop.door is not action.door:  # said before anybody is asked whether they are sure
         raise BadInput(HAS_ENDED)
     if not is_sure(call):
         return ask_first(
@@ -169,76 +167,6 @@ async def act(drop_id: int, verb: str, call: Call, doors: Doors, seller: Seller)
         )
     await move_door(doors.office, seller.shop_id, drop.id, action.door, seller.actor)
     return await done(call, doors, seller, drop, verb)
-
-
-@post("/drops/{drop_id:int}/live/units", right=Right.SELL, status_code=200)
-async def change_units(drop_id: FromPath[int], call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
-    """Release more units of a variant, or take unsold ones off sale."""
-    drop = await own_drop(doors, seller.shop_id, drop_id)
-    fields = call.fields()
-    units = wished_units(fields)
-    name = fields.get("variant") or None
-    if name is not None and not isinstance(name, str):
-        raise BadInput(_("Choose one of the variants."), field="variant")
-    op_id = operation(fields.get("op"))
-    if not is_sure(call):
-        return ask_first(
-            call,
-            doors,
-            seller,
-            title=units_question(units, name),
-            consequences=[units_consequence(units)],
-            verb=_("Release them") if units > 0 else _("Take them off sale"),
-            back=page_of(drop),
-        )
-    changed = await add_units(doors.office, drop.slug, name, units, op_id)
-    if changed.units_total != drop.units_total:
-        await doors.office.ledger.audit(
-            seller.shop_id,
-            seller.actor,
-            "units added" if units > 0 else "units taken away",
-            drop.slug,
-            {"total": drop.units_total},
-            {"total": changed.units_total, "variant": name or drop.variants[0].name, "units": units},
-        )
-    elif await doors.office.ledger.adjustment(op_id) is None:  # the gate had sold them meanwhile, and the wish was undone
-        raise BadInput(_(SOLD_MEANWHILE), field="units")
-    return await done(call, doors, seller, drop, "units")
-
-
-def wished_units(fields: dict[str, Any]) -> int:
-    """-> how many to add; negative: to take away. BadInput."""
-    units = fields.get("units")
-    if isinstance(units, str) and len(units) <= UNITS_CHARACTERS_MAX and units.isascii() and units.removeprefix("-").isdigit():
-        units = int(units)
-    if type(units) is not int or units == 0:
-        raise BadInput(_("Say how many pieces: a whole number."), field="units")
-    return -units if fields.get("direction") == "less" else units
-
-
-def units_question(units: int, name: str | None) -> str:
-    of = f" {name}" if name else ""
-    if units > 0:
-        return ngettext("Release %(num)s more piece%(of)s?", "Release %(num)s more pieces%(of)s?", units, of=of)
-    return ngettext("Take %(num)s unsold piece%(of)s off sale?", "Take %(num)s unsold pieces%(of)s off sale?", -units, of=of)
-
-
-def units_consequence(units: int) -> str:
-    if units > 0:
-        return _("They go to those on the list first, and what is left goes on sale at once.")
-    return _("Only what nobody has in a checkout can be taken: all of it, or nothing happens.")
-
-
-def operation(text: Any) -> UUID:
-    """-> the id of the wish, which the form carries so that sending it twice adds once."""
-    if text is None:
-        return uuid4()
-    try:
-        if not isinstance(text, str) or len(text) > OP_CHARACTERS_MAX:
-            raise ValueError
-        return UUID(text)
-    except ValueError as error:
-        raise BadInput(_("This form is damaged. Load the page again."), field="op") from error
 
 
 async def done(call: Call, doors: Doors, seller: Seller, drop: Drop, verb: str) -> Response:
@@ -286,4 +214,4 @@ async def shown(call: Call, doors: Doors, seller: Seller, drop: Drop) -> Respons
     )
 
 
-ROUTES = [show_live, follow_live, pause, resume, end, change_units]
+ROUTES = [show_live, follow_live, pause, resume, end]

@@ -74,10 +74,22 @@ class WatchView:
 
     @property
     def door(self) -> str:
-        """What the seller can do: open, paused, over."""
+        """How the door stands: open, paused, over."""
         if self.scene.phase in OVER or self.look.drop.door in (Door.CLOSED, Door.CANCELLED):
             return "over"
         return "paused" if self.look.drop.door is Door.PAUSED else "open"
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """-> which of the page's controls are there: what may be done now, and nothing else; `ended`, `cancelled`: a sentence."""
+        if self.look.drop.door is Door.CANCELLED:
+            return ("cancelled",)
+        match self.door:
+            case "over":
+                return ("ended", "cancel")
+            case "paused":
+                return ("resume", "end", "units", "cancel")
+        return ("pause", "end", "units", "cancel")
 
     @property
     def before(self) -> bool:

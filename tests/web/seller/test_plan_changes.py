@@ -1,12 +1,13 @@
 """What touches a promise: more pieces, fewer unsold ones, a later opening, the end; each asked about first and written down."""
 
+import asyncio
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 
-from app.domain.drops import Door
-from app.domain.plan import DOOR_SHUT, NOT_LATER, TOO_NEAR
+from app.domain.drops import UNITS_MAX, Door
+from app.domain.plan import DOOR_SHUT, NO_UNITS_ANY_MORE, NOT_LATER, TOO_NEAR
 from app.domain.schedule import typed_in
 from app.languages import when
 from app.mail.letters import Letters
@@ -45,6 +46,76 @@ async def test_the_same_wish_twice_is_one(shop, owner):
     for _ in range(2):
         assert (await owner.post(f"/seller/drops/{drop.id}/units", data=wish)).status_code == 303
     assert await totals(shop, drop) == [6] and len(await audited(shop)) == 1
+
+
+async def test_the_same_wish_for_another_drop_is_refused_and_nothing_is_said_to_be_done(shop, owner):
+    drop, other = await shop.opens(units=2), await shop.opens(units=2)
+    wish = units(drop, 4) | SURE
+    assert (await owner.post(f"/seller/drops/{drop.id}/units", data=wish)).status_code == 303
+    elsewhere = await owner.post(f"/seller/drops/{other.id}/units", data=units(other, 4) | SURE | {"op": wish["op"]})
+    assert elsewhere.status_code == 422 and "sent already, for another change" in elsewhere.text
+    assert await totals(shop, other) == [2] and len(await audited(shop)) == 1
+
+
+async def test_two_who_send_the_same_wish_at_once_are_written_down_once(shop, owner):
+    drop = await shop.opens(units=2)
+    wish = units(drop, 4) | SURE
+    answers = await asyncio.gather(*(owner.post(f"/seller/drops/{drop.id}/units", data=wish) for _time in range(2)))
+    assert {answer.headers["location"] for answer in answers} == {f"/seller/drops/{drop.id}/change?said=units"}
+    assert await totals(shop, drop) == [6] and await audited(shop) == [("units added", {"one": 2}, {"one": 6})]
+
+
+@pytest.mark.parametrize("how", ["ended", "cancelled", "closed by its time"])
+@pytest.mark.parametrize("direction", ["more", "less"])
+async def test_the_pieces_of_a_drop_that_is_over_do_not_change(shop, owner, how, direction):
+    drop = await shop.opens(units=2, closes_in_seconds=-1 if how == "closed by its time" else None)
+    if how != "closed by its time":
+        await shop.ledger.change_door(drop.id, Door.CLOSED if how == "ended" else Door.CANCELLED)
+    for sure in ({}, SURE):  # nobody is asked whether they are sure of what will be refused
+        page = await owner.post(f"/seller/drops/{drop.id}/units", data=units(drop, 1, direction) | sure)
+        assert page.status_code == 422, page.text
+    json = await owner.post(f"/seller/drops/{drop.id}/units", json=units(drop, 1, direction), headers=JSON)
+    assert (json.status_code, json.json()["detail"]) == (422, NO_UNITS_ANY_MORE)
+    if how != "cancelled":
+        assert NO_UNITS_ANY_MORE in page.text and 'name="units"' not in page.text
+    assert await totals(shop, drop) == [2] and await audited(shop) == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {},
+        {"units": 0},
+        {"units": -5},
+        {"units": "-5"},
+        {"units": -5, "direction": "less"},
+        {"units": "many"},
+        {"units": True},
+        {"units": 1.5},
+        {"units": [1]},
+        {"units": "1000000000"},
+        {"units": 1, "direction": "sideways"},
+        {"units": 1, "direction": None},
+        {"units": 1, "variant": "Plaid"},
+        {"units": 1, "variant": ["one"]},
+        {"units": 1, "op": "not a uuid"},
+        {"units": 1, "op": 7},
+        {"units": 1, "op": ""},
+    ],
+)
+async def test_odd_wishes_are_refused_with_a_sentence_and_change_nothing(shop, owner, wish):
+    drop = await shop.opens(units=9)
+    answer = await owner.post(f"/seller/drops/{drop.id}/units", json=wish, headers=JSON)
+    assert answer.status_code == 422 and answer.json()["detail"] and answer.json()["field"]
+    assert await totals(shop, drop) == [9] and await audited(shop) == []
+
+
+async def test_a_variant_never_has_more_units_than_one_may_be_published_with(shop, owner):
+    drop = await shop.opens(units=UNITS_MAX - 5)
+    refused = await owner.post(f"/seller/drops/{drop.id}/units", data=units(drop, 6) | SURE)
+    assert refused.status_code == 422 and "at most 1,000,000 pieces" in refused.text
+    assert (await owner.post(f"/seller/drops/{drop.id}/units", data=units(drop, 5) | SURE)).status_code == 303
+    assert await totals(shop, drop) == [UNITS_MAX]
 
 
 async def test_only_what_is_unsold_is_taken_away_whole_or_not_at_all(shop, owner):

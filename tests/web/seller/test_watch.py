@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import re
+from html.parser import HTMLParser
 from uuid import uuid4
 
 import pytest
 
-from app.domain.drops import UNITS_MAX, Door
+from app.domain.drops import Door
 from app.errors import GateUnreachable
 from app.gate import Gate
 from app.ledger import Ledger
@@ -150,69 +152,111 @@ async def test_who_did_not_hold_the_button_is_asked_and_nothing_happens_before_t
     assert (await shop.ledger.drop_by_id(drop.id)).door is not before
 
 
-async def test_units_added_are_on_sale_at_once_and_a_repeat_adds_none(shop, manager):
+async def test_units_changed_here_are_on_sale_at_once_and_a_repeat_changes_none(shop, manager):
     drop = await shop.opens(variants=(("Black", 3), ("White", 2)))
-    form = {"variant": "White", "direction": "more", "units": "4", "op": str(uuid4()), **SURE}
+    page = (await manager.get(f"/seller/drops/{drop.id}/live")).text
+    assert f'action="/seller/drops/{drop.id}/units"' in page and 'name="back" value="live"' in page
+    form = {"variant": str(drop.variants[1].id), "direction": "more", "units": "4", "op": str(uuid4()), "back": "live"}
+    asked = await manager.post(f"/seller/drops/{drop.id}/units", data=form, headers=FORM)
+    assert 'name="back" value="live"' in asked.text and f'href="/seller/drops/{drop.id}/live"' in asked.text
     for _ in range(2):
-        answer = await manager.post(f"/seller/drops/{drop.id}/live/units", data=form, headers=FORM)
-        assert answer.status_code == 303, answer.text
+        answer = await manager.post(f"/seller/drops/{drop.id}/units", data=form | SURE, headers=FORM)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/seller/drops/{drop.id}/live?said=units")
+    assert "Every page shows the new number." in (await manager.get(answer.headers["location"])).text
     seen = await sees(manager, drop)
     assert [(one["name"], one["total"], one["left"]) for one in seen["variants"]] == [("Black", 3, 3), ("White", 6, 6)]
     assert seen["balanced"] is True
-    [first, *_] = await audited(shop)
-    assert first[:2] == ("manager@example.org", "units added")
-    assert '"units": 4' in first[4]
+    assert await audited(shop) == [("manager@example.org", "units added", drop.slug, '{"White": 2}', '{"White": 6}')]
 
 
-async def test_a_variant_never_has_more_units_than_one_may_be_published_with(shop, manager):
-    drop = await shop.opens(units=UNITS_MAX - 5)
-    url = f"/seller/drops/{drop.id}/live/units"
-    assert (await manager.post(url, data={"units": "6"} | SURE, headers=FORM)).status_code == 422
-    wish = {"units": "5", "op": str(uuid4())} | SURE
-    for _time in range(2):  # the second one is the same wish
-        assert (await manager.post(url, data=wish, headers=FORM)).status_code == 303
-    assert (await shop.ledger.drop_by_id(drop.id)).units_total == UNITS_MAX
+# what can be done, as it is drawn
 
 
-async def test_only_unsold_units_can_be_taken_away(shop, manager):
-    drop = await shop.opens(units=3)
-    await shop.holds(drop, await shop.shopper())
-    too_many = await manager.post(f"/seller/drops/{drop.id}/live/units", json={"units": -3}, headers=JSON)
-    assert too_many.status_code == 422
-    taken = await manager.post(f"/seller/drops/{drop.id}/live/units", json={"units": -2}, headers=JSON)
-    assert (taken.json()["total"], taken.json()["left"], taken.json()["checkouts"]) == (1, 0, 1)
+class Shown(HTMLParser):
+    """Collects what of a page's controls is not hidden: of each its `data-when`."""
+
+    def __init__(self):
+        super().__init__()
+        self.there: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if "data-when" in attributes and "hidden" not in attributes:
+            self.there.append(attributes["data-when"])
 
 
-@pytest.mark.parametrize(
-    "wish",
-    [
-        {},
-        {"units": 0},
-        {"units": "many"},
-        {"units": True},
-        {"units": 1.5},
-        {"units": "1000000000"},
-        {"units": 1, "variant": "Plaid"},
-        {"units": 1, "variant": ["White"]},
-        {"units": 1, "op": "not a uuid"},
-        {"units": 1, "op": 7},
-    ],
-)
-async def test_odd_wishes_for_units_are_refused_with_a_sentence_and_change_nothing(shop, manager, wish):
-    drop = await shop.opens(units=3)
-    answer = await manager.post(f"/seller/drops/{drop.id}/live/units", json=wish, headers=JSON)
-    assert answer.status_code == 422, answer.text
-    assert answer.json()["detail"]
-    assert (await shop.ledger.drop_by_id(drop.id)).units_total == 3
+async def controls(client, drop) -> list[str]:
+    page = (await client.get(f"/seller/drops/{drop.id}/live")).text
+    shown = Shown()
+    shown.feed(page)
+    fragment = (await client.get(f"/seller/drops/{drop.id}/live", headers=PARTIAL)).text
+    told = re.search('data-controls="([^"]*)"', fragment)[1].split()
+    assert sorted(told) == sorted(shown.there), "a push shows what the page shows"
+    return shown.there
+
+
+OPEN, PAUSED, ENDED = ["pause", "end", "cancel", "units"], ["resume", "end", "cancel", "units"], ["ended", "cancel"]
+
+
+async def test_exactly_what_may_be_done_is_shown(shop, manager, viewer):
+    soon, drop = await shop.opens(units=1, opens_in_seconds=600), await shop.opens(units=1)
+    assert await controls(manager, soon) == OPEN == await controls(manager, drop)
+    await shop.pays(await shop.holds(drop, await shop.shopper()))
+    doors_of(shop).watch.forget(drop.id)
+    assert (await sees(manager, drop))["phase"] == "sold_out" and await controls(manager, drop) == OPEN
+    await manager.post(f"/seller/drops/{drop.id}/live/pause", json={}, headers=JSON)
+    assert await controls(manager, drop) == PAUSED
+    with gate_gone(shop):
+        doors_of(shop).watch.forget(drop.id)
+        assert await controls(manager, drop) == PAUSED, "the door is the ledger's to know"
+    doors_of(shop).watch.forget(drop.id)
+    await manager.post(f"/seller/drops/{drop.id}/live/end", json={}, headers=JSON)
+    assert await controls(manager, drop) == ENDED
+    await manager.post(f"/seller/drops/{drop.id}/cancel", json={}, headers=JSON)
+    doors_of(shop).watch.forget(drop.id)
+    assert await controls(manager, drop) == ["cancelled"]
+    shown = Shown()
+    shown.feed((await viewer.get(f"/seller/drops/{soon.id}/live")).text)
+    assert shown.there == []
+
+
+async def test_a_drop_whose_closing_time_has_come_is_over_here_too(shop, manager):
+    drop = await shop.opens(units=1, closes_in_seconds=-1)
+    assert await controls(manager, drop) == ENDED
+    for verb in ("pause", "resume"):
+        for sure in ({}, SURE):
+            refused = await manager.post(f"/seller/drops/{drop.id}/live/{verb}", data=sure, headers=FORM | JSON)
+            assert refused.status_code == 422 and "has ended" in refused.json()["detail"]
     assert await audited(shop) == []
+
+
+async def test_no_control_is_shown_that_its_door_refuses(shop, manager):
+    """Whatever is there can be done; whatever is not there is refused or changes nothing."""
+    doors = {"open": None, "paused": Door.PAUSED, "closed": Door.CLOSED, "cancelled": Door.CANCELLED}
+    for door in doors.values():
+        for verb, path, body in (
+            ("pause", "live/pause", {}),
+            ("resume", "live/resume", {}),
+            ("end", "live/end", {}),
+            ("units", "units", {"units": 1}),
+            ("cancel", "cancel", {}),
+        ):
+            drop = await shop.opens(units=1)
+            if door:
+                await shop.ledger.change_door(drop.id, door)
+            there = verb in await controls(manager, drop)
+            before = len(await audited(shop))
+            answer = await manager.post(f"/seller/drops/{drop.id}/{path}", json=body, headers=JSON)
+            done = answer.status_code == 200 and len(await audited(shop)) > before
+            assert done is there, (door, verb, answer.text)
 
 
 async def test_another_shops_drop_is_not_there(shop, stranger):
     drop = await shop.opens(units=3)
     assert (await stranger.get(f"/seller/drops/{drop.id}/live", headers=JSON)).status_code == 404
     assert (await stranger.get("/seller/drops/2147483647/live", headers=JSON)).status_code == 404
-    for verb in ("pause", "end", "units"):
-        answer = await stranger.post(f"/seller/drops/{drop.id}/live/{verb}", json={"units": 1}, headers=JSON)
+    for verb in ("pause", "end"):
+        answer = await stranger.post(f"/seller/drops/{drop.id}/live/{verb}", json={}, headers=JSON)
         assert answer.status_code == 404
     assert (await shop.ledger.drop_by_id(drop.id)).door is Door.OPEN
 
@@ -287,19 +331,3 @@ async def test_a_drop_whose_books_are_closed_shows_what_the_ledger_knows(shop, m
     seen = await sees(manager, drop)
     assert (seen["total"], seen["left"], seen["paid"], seen["door"], seen["balanced"]) == (3, 2, 1, "over", True)
     assert (await manager.get(f"/seller/drops/{drop.id}/live")).status_code == 200
-
-
-async def test_what_the_gate_has_sold_already_is_not_taken_away_and_nothing_is_written_of_it(shop, owner):
-    drop = await shop.opens(units=5)
-    await (await shop.shopper()).post(f"/drops/{drop.slug}/buy", json={}, headers=JSON)  # the recorder has not written it yet
-    refused = await owner.post(f"/seller/drops/{drop.id}/live/units", json={"units": 5, "direction": "less"}, headers=JSON)
-    assert (refused.status_code, refused.json()["field"]) == (422, "units")
-    assert (await shop.ledger.drop_by_id(drop.id)).units_total == 5 and await shop.ledger.audit_log(shop.shop_id) == []
-
-
-async def test_the_same_wish_for_units_is_one_and_is_written_once(shop, owner):
-    drop = await shop.opens(units=5)
-    wish = {"units": 2, "op": "7f0c3a52-6c1e-4a43-9a55-1f1d9d6a0f11"}
-    for _ in range(2):
-        assert (await owner.post(f"/seller/drops/{drop.id}/live/units", json=wish, headers=JSON)).status_code == 200
-    assert (await shop.ledger.drop_by_id(drop.id)).units_total == 7 and len(await shop.ledger.audit_log(shop.shop_id)) == 1
