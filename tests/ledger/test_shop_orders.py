@@ -237,6 +237,24 @@ async def test_what_needs_a_person_is_listed_and_counted_for_its_shop(scene, oth
     assert [one.kind for one in (await scene.ledger.story(scene.shop_id, parcel)).attention] == ["parcel"]
 
 
+async def test_what_needs_a_person_is_read_in_pieces_without_gap_or_repeat(scene):
+    paid = await scene.paid()
+    for number in range(3):
+        assert await scene.ledger.want_refund(paid, f"seller:part:{number}", 100)
+    await scene.hand.execute("UPDATE refunds SET needs_attention = 'no answer'")
+    await scene.paid()
+    await scene.hand.execute("UPDATE payments SET needs_attention = 'disputed'")
+    whole = await scene.ledger.shop_attention(scene.shop_id, 100)
+    assert [one.kind for one in whole] == ["payment", "refund", "refund", "refund", "payment"]
+    pieces, after = [], None
+    while found := await scene.ledger.shop_attention(scene.shop_id, 2, after=after):
+        pieces, after = [*pieces, *found], found[-1].spot
+    assert pieces == whole
+    await scene.hand.execute("UPDATE messages SET state = 'failed'")
+    mails = await scene.ledger.shop_undelivered(scene.shop_id, 100)
+    assert len(mails) > 3 and await scene.ledger.shop_undelivered(scene.shop_id, 2, older_than=mails[1].id) == mails[2:4]
+
+
 async def test_a_mail_that_did_not_arrive_is_shown_until_somebody_saw_to_it(scene):
     order_id = await scene.hold()
     await scene.hand.execute("UPDATE messages SET state = 'failed', error = 'no such mailbox' WHERE order_id = $1", order_id)

@@ -88,7 +88,26 @@ async def test_what_is_wrong_is_said_as_a_problem_whatever_is_asked_for(shop, pr
         await shop.browser().get("/api/v1/nowhere", headers={"accept": "text/html"}),
     ):
         assert is_problem(answer, 404)
-    assert is_problem(await program.delete("/drops"), 405)
+
+
+async def test_a_method_that_is_not_used_hears_in_its_language_which_ones_are(shop, program):
+    refused = await program.delete("/drops", headers={"accept-language": "de"})
+    assert is_problem(refused, 405) and refused.json()["allowed"] == ["GET", "HEAD"] and refused.headers["allow"] == "GET, HEAD"
+    assert refused.json()["detail"] == "Diese Methode gibt es hier nicht."
+    draft = await program.put("/drafts/1")
+    assert draft.json()["allowed"] == ["DELETE", "GET", "HEAD", "PATCH"] and "GET, HEAD" in draft.headers["allow"]
+
+
+async def test_a_body_of_another_kind_hears_which_one_is_taken(program):
+    refused = await program.post("/drafts", content=b"a=b", headers={"content-type": "text/plain", "accept-language": "de"})
+    assert is_problem(refused, 415) and refused.headers["accept"] == "application/json"
+    assert refused.json()["detail"] == "Sende ein JSON-Objekt."
+
+
+async def test_whatever_is_accepted_the_answer_is_json(program):
+    for accept in ("text/csv", "application/xml;q=0.5", "image/*", "application/json;q=0", ""):
+        answer = await program.get("/drops", headers={"accept": accept})
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
 
 
 async def test_another_sites_page_cannot_ask(shop, program):

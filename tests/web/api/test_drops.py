@@ -6,6 +6,7 @@ import pytest
 
 from app.domain.drops import Door
 from app.domain.scopes import Scope
+from tests.web.conftest import JSON
 
 from .conftest import program_of
 
@@ -156,6 +157,115 @@ async def test_live_counts_and_books_are_those_of_the_dashboard(shop, program):
     assert (live["total"], live["left"], live["checkouts"], live["paid"]) == (3, 1, 1, 1)
     books = (await program.get(f"/drops/{drop.id}/books")).json()
     assert (books["total"], books["gate_left"], books["held"], books["paid"], books["balanced"]) == (3, 1, 1, 1, True)
+
+
+# ---- words, openings, endings
+
+
+async def test_the_words_of_a_drop_change_in_the_version_that_was_read_or_not_at_all(shop, program):
+    drop = await shop.opens(ships=True, shipping_countries=("DE",))
+    changed = (
+        await program.patch(f"/drops/{drop.id}", json={"version": 1, "title": "Day lamp", "description": "A *lamp*."})
+    ).json()
+    assert (changed["version"], changed["title"], changed["description"], changed["shipping_countries"]) == (
+        2, "Day lamp", "A *lamp*.", ["DE"],
+    )  # fmt: skip
+    stale = await program.patch(f"/drops/{drop.id}", json={"version": 1, "title": "Mine"})
+    assert (stale.status_code, stale.json()["version"], stale.json()["field"]) == (409, 2, "version")
+    everywhere = (await program.patch(f"/drops/{drop.id}", json={"version": 2, "shipping_countries": None})).json()
+    assert (everywhere["title"], everywhere["shipping_countries"]) == ("Day lamp", None)
+    entries = [entry for entry in await shop.ledger.audit_log(shop.shop_id) if entry.action == "drop edited"]
+    assert [sorted(entry.after) for entry in entries] == [["shipping_countries"], ["description", "title"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"title": " "}, "title"),
+        ({"shipping_countries": []}, "countries"),
+        ({"pictures": [{"hash": "0" * 64, "alt": "Gone"}]}, "pictures"),
+        ({"price_minor": 1}, None),
+        ({"version": "1"}, "version"),
+    ],
+)
+async def test_words_that_no_drop_may_have_are_refused(shop, program, change, field):
+    drop = await shop.opens(ships=True)
+    refused = await program.patch(f"/drops/{drop.id}", json={"version": 1} | change)
+    assert refused.status_code == 422 and refused.json().get("field") == field
+    assert await shop.ledger.drop_by_id(drop.id) == drop
+
+
+async def test_what_is_not_sent_goes_to_no_country(shop, program):
+    drop = await shop.opens()
+    refused = await program.patch(f"/drops/{drop.id}", json={"version": 1, "shipping_countries": ["DE"]})
+    assert (refused.status_code, refused.json()["field"]) == (422, "shipping_countries")
+
+
+async def test_a_drop_is_postponed_and_whoever_is_concerned_hears_of_it_once(shop, program):
+    drop = await shop.opens(opens_in_seconds=7200, closes_in_seconds=10_800)
+    await shop.ledger.remind(drop.id, (await shop.shopper()).shopper_id)
+    later = drop.opens_at + timedelta(days=1, microseconds=5)
+    wish = {"version": 1, "opens_at": later.isoformat()}
+    for _ in range(2):  # whoever has not heard the answer asks again, under another key
+        told = (await program.post(f"/drops/{drop.id}/postpone", json=wish)).json()
+        assert (told["told"], told["drop"]["version"]) == (1, 2)
+    after = await shop.ledger.drop_by_id(drop.id)
+    day = timedelta(days=1)
+    assert (after.opens_at, after.closes_at) == (drop.opens_at + day, drop.closes_at + day), "it is open as long as before"
+    assert (await shop.gate.peek(drop.id)).opens_ms == round(after.opens_at.timestamp() * 1000)
+    assert [mail.kind for mail in await shop.ledger.newest(5)].count("opening_moved") == 1
+    assert [job[0] for job in shop.jobs.jobs].count("deliver") == 1
+    [entry] = [entry for entry in await shop.ledger.audit_log(shop.shop_id) if entry.action == "drop postponed"]
+    assert datetime.fromisoformat(entry.before["opens_at"]) == drop.opens_at
+    stale = await program.post(f"/drops/{drop.id}/postpone", json=wish | {"opens_at": (later + day).isoformat()})
+    assert (stale.status_code, stale.json()["version"]) == (409, 2)
+    never = {"version": 2, "opens_at": (later + day).isoformat(), "closes_at": None}
+    assert (await program.post(f"/drops/{drop.id}/postpone", json=never)).json()["drop"]["closes_at"] is None
+
+
+@pytest.mark.parametrize(
+    ("opens_in_seconds", "change", "field"),
+    [
+        (7200, {"opens_at": "2020-01-01T00:00:00Z"}, "opens_at"),
+        (7200, {"opens_at": "2800-01-01T00:00:00Z"}, "opens_at"),
+        (7200, {"opens_at": "2199-01-01T00:00:00"}, "opens_at"),
+        (7200, {"closes_at": "2020-01-01T00:00:00Z"}, "closes_at"),
+        (40, {}, "opens_at"),
+        (-10, {}, "opens_at"),
+    ],
+)
+async def test_an_opening_that_cannot_be_is_refused_and_says_where(shop, program, opens_in_seconds, change, field):
+    drop = await shop.opens(opens_in_seconds=opens_in_seconds)
+    wish = {"version": 1, "opens_at": (drop.opens_at + timedelta(days=1)).isoformat()} | change
+    refused = await program.post(f"/drops/{drop.id}/postpone", json=wish)
+    assert refused.status_code == 422 and refused.json()["field"] == field
+    assert (await shop.ledger.drop_by_id(drop.id)).opens_at == drop.opens_at
+
+
+async def test_how_far_a_cancellation_is_can_be_followed(shop, program):
+    drop = await shop.opens(units=3)
+    await shop.pays(await shop.holds(drop, await shop.shopper()))
+    await shop.holds(drop, await shop.shopper())
+    path = f"/drops/{drop.id}/cancelling"
+    assert (await program.get(path)).json()["door"] == "open"
+    await program.post(f"/drops/{drop.id}/cancel")
+    assert (await program.get(path)).json() == {
+        "door": "cancelled", "orders": 2, "open": 1, "to_refund": 1, "refunded": 0, "needs_attention": 0, "done": False,
+    }  # fmt: skip
+
+
+async def test_the_report_is_that_of_the_dashboard_and_names_nobody(shop, program, owner):
+    drop = await shop.opens(units=3, tax_basis_points=1900)
+    await shop.pays(await shop.holds(drop, await shop.shopper()))
+    await shop.holds(drop, await shop.shopper())
+    report = (await program.get(f"/drops/{drop.id}/report")).json()
+    shown = (await owner.get(f"/seller/drops/{drop.id}/report", headers=JSON)).json()
+    same = report.keys() - {"at", "opens_at", "accounts", "demand"}
+    assert {name: report[name] for name in same} == {name: shown[name] for name in same} and len(same) == 9
+    assert (report["funnel"]["taken"], report["funnel"]["paid"]) == ({"orders": 2, "units": 2}, {"orders": 1, "units": 1})
+    account = report["accounts"]
+    assert (account["orders"], account["gross_minor"], account["net_minor"], account["tax_minor"]) == (1, 4900, 4900, 782)
+    assert datetime.fromisoformat(report["opens_at"]) == drop.opens_at and "@" not in str(report)
 
 
 async def test_another_shops_drops_are_in_no_list(shop, program):

@@ -1,7 +1,12 @@
 """Orders by API: found, told whole, refunded once, mails and parcels again."""
 
+from dataclasses import asdict, replace
+
+import pytest
+
 from app.domain.scopes import Scope
 from app.ledger.shop_orders import SENT_AGAIN_AN_HOUR_MAX
+from tests.web.seller.test_orders import HOME, addressed, unknown_payment
 
 from .conftest import program_of
 
@@ -84,19 +89,162 @@ async def test_a_parcel_is_submitted_again_where_it_may_be(shop, program):
     assert (await program.post(f"/orders/{order_id}/parcel/resubmit")).status_code == 409
 
 
-async def test_what_needs_a_person_is_listed(shop, program):
-    order_id = await paid(shop)
-    await shop.rows("UPDATE payments SET needs_attention = 'nobody knows' WHERE order_id = $1", order_id)
-    await shop.rows(
-        "UPDATE messages SET state = 'failed', error = '550 no such user' WHERE order_id = $1 AND kind = 'confirmation'", order_id
-    )
-    found = (await program.get("/attention")).json()
-    assert [(one["kind"], one["order_id"], one["why"]) for one in found["items"]] == [("payment", str(order_id), "nobody knows")]
-    assert [(one["kind"], one["error"]) for one in found["mails"]] == [("confirmation", "550 no such user")] and not found["more"]
-
-
 async def test_another_shops_orders_are_in_no_list(shop, program):
     await paid(shop)
     stranger = await program_of(shop, *Scope, shop_id=shop.other_shop_id)
-    assert (await stranger.get("/orders")).json()["items"] == [] and (await stranger.get("/attention")).json()["items"] == []
-    assert (await program.get("/orders")).json()["items"]
+    assert (await stranger.get("/orders")).json()["items"] == [] and (await program.get("/orders")).json()["items"]
+
+
+# ---- holds
+
+
+async def test_a_hold_ends_once_and_its_piece_is_on_sale_again(shop, program):
+    drop = await shop.opens(units=5)
+    order_id = await shop.holds(drop, await shop.shopper())
+    for _ in range(2):
+        ended = await program.post(f"/orders/{order_id}/cancel")
+        assert (ended.status_code, ended.json()["state"], ended.json()["reason"]) == (200, "CANCELLED", "by_seller")
+    assert (await shop.gate.peek(drop.id)).left[drop.variants[0].id] == 5
+    [entry] = [entry for entry in await shop.ledger.audit_log(shop.shop_id) if entry.action == "hold ended"]
+    assert (entry.actor, entry.before, entry.after) == ("API key Bot", {"state": "PENDING_PAYMENT"}, {"state": "CANCELLED"})
+
+
+async def test_a_hold_with_a_declined_payment_ends_at_the_provider_first(shop, program):
+    order_id = await shop.holds(await shop.opens(), await shop.shopper())
+    await shop.pays(order_id, "pm_card_chargeDeclined")
+    assert (await program.post(f"/orders/{order_id}/cancel")).status_code == 200 and shop.provider.calls["cancel"] == 1
+
+
+async def test_what_is_paid_or_being_charged_is_no_hold_to_end(shop, program):
+    drop = await shop.opens(units=2)
+    charged = await shop.holds(drop, await shop.shopper())
+    await shop.till.submit(charged, (await shop.ledger.order(charged)).shopper_id, "pm_card_visa")
+    for order_id in (charged, await paid(shop, drop)):
+        refused = await program.post(f"/orders/{order_id}/cancel")
+        assert refused.status_code == 409 and refused.json()["detail"].startswith("The hold was not ended")
+
+
+# ---- what nobody knows
+
+
+async def test_an_unknown_outcome_is_asked_again_or_its_piece_given_back(shop, program):
+    drop = await shop.opens(units=5)
+    order_id = await unknown_payment(shop, drop)
+    assert (await program.post(f"/orders/{order_id}/ask-again")).status_code == 202
+    stays = await program.post(f"/orders/{order_id}/looked-at")
+    assert stays.status_code == 409 and "still unknown" in stays.json()["detail"]
+    back = await program.post(f"/orders/{order_id}/give-back", key="one")
+    assert (back.status_code, back.json()["state"]) == (200, "CANCELLED")
+    assert (await program.post(f"/orders/{order_id}/give-back", key="one")).content == back.content
+    assert (await program.post(f"/orders/{order_id}/give-back")).status_code == 409
+    assert (await shop.gate.peek(drop.id)).left[drop.variants[0].id] == 5
+    log = [(entry.action, entry.before, entry.after) for entry in await shop.ledger.audit_log(shop.shop_id)]
+    assert log[:2] == [("given back unasked", {"state": "PROCESSING"}, {"state": "CANCELLED"}), ("asked again", {}, {})]
+
+
+async def test_what_a_person_has_seen_to_leaves_the_list(shop, program):
+    order_id = await paid(shop)
+    await shop.rows("UPDATE payments SET needs_attention = 'disputed'")
+    assert [(await program.post(f"/orders/{order_id}/looked-at")).json()["done"] for _ in range(2)] == [True, False]
+    assert (await program.get("/attention")).json()["items"] == []
+    entries = [entry for entry in await shop.ledger.audit_log(shop.shop_id) if entry.action == "looked at"]
+    assert [entry.before for entry in entries] == [{"why": ["disputed"]}]
+    held = await shop.holds(await shop.opens(), await shop.shopper())
+    known = await program.post(f"/orders/{held}/ask-again")
+    assert known.status_code == 409 and "Nothing is unknown" in known.json()["detail"]
+
+
+async def test_who_may_only_move_money_sees_no_person(shop, program):
+    drop = await shop.opens(units=5)
+    order_id = await unknown_payment(shop, drop)
+    teller = await program_of(shop, Scope.MONEY)
+    ended = (await teller.post(f"/orders/{order_id}/give-back")).json()
+    assert sorted(ended) == ["ended_at", "id", "number", "payment", "reason", "state"]
+    assert (await teller.get(f"/orders/{order_id}")).status_code == 403
+
+
+# ---- the address
+
+
+async def test_an_address_is_corrected_and_the_log_holds_no_address(shop, program):
+    order_id = await paid(shop)
+    await addressed(shop, order_id)
+    known = (await program.get(f"/orders/{order_id}")).json()["address"]
+    wish = {"known": known, "address": known | {"street": " Lane  9 "}}
+    for _ in range(2):  # whoever has not heard the answer asks again, under another key
+        corrected = await program.post(f"/orders/{order_id}/address", json=wish)
+        assert corrected.status_code == 200 and corrected.json()["address"] == known | {"street": "Lane 9"}
+    assert (await shop.ledger.order(order_id)).address == replace(HOME, street="Lane 9")
+    [entry] = [entry for entry in await shop.ledger.audit_log(shop.shop_id) if entry.action == "address corrected"]
+    assert (entry.before, entry.after) == ({}, {"changed": ["street"]})
+
+
+async def test_an_address_that_the_buyer_changed_meanwhile_is_not_overwritten(shop, program):
+    order_id = await paid(shop)
+    await addressed(shop, order_id)
+    own = replace(HOME, street="The buyer's own 3")
+    await addressed(shop, order_id, own)
+    wish = {"known": asdict(HOME), "address": asdict(HOME) | {"town": "Graz"}}
+    stale = await program.post(f"/orders/{order_id}/address", json=wish)
+    assert (stale.status_code, stale.json()["address"], stale.json()["field"]) == (409, asdict(own), "address")
+    assert (await program.post(f"/orders/{order_id}/address", json=wish | {"known": None})).status_code == 409
+    assert (await shop.ledger.order(order_id)).address == own
+    assert (await program.post(f"/orders/{order_id}/address", json=wish | {"known": asdict(own)})).status_code == 200
+
+
+async def test_an_address_stays_once_the_warehouse_knows_it_or_nobody_sends_there(shop, program):
+    order_id = await paid(shop)
+    await addressed(shop, order_id)
+    await shop.rows("UPDATE parcels SET state = 'made', creates = 1, number = '1'")
+    wish = {"known": asdict(HOME), "address": asdict(HOME) | {"street": "Lane 9"}}
+    late = await program.post(f"/orders/{order_id}/address", json=wish)
+    assert late.status_code == 409 and "too late" in late.json()["detail"]
+    drop = await shop.opens(ships=True, shipping_fees={"AT": 490})
+    held = await shop.holds(drop, await shop.shopper())
+    await addressed(shop, held)
+    abroad = wish | {"address": asdict(HOME) | {"country": "DE", "postcode": "10115"}}
+    unsent = await program.post(f"/orders/{held}/address", json=abroad)
+    assert unsent.status_code == 409 and "no shipping fee" in unsent.json()["detail"]
+    assert (await shop.ledger.order(held)).address == HOME == (await shop.ledger.order(order_id)).address
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"street": ""}, "street"),
+        ({"country": "Austria"}, "country"),
+        ({"postcode": "1"}, "postcode"),
+        ({"name": "x" * 101}, "address"),
+    ],
+)
+async def test_a_wrong_line_of_an_address_is_said(shop, program, change, field):
+    order_id = await paid(shop)
+    await addressed(shop, order_id)
+    wish = {"known": asdict(HOME), "address": asdict(HOME) | change}
+    refused = await program.post(f"/orders/{order_id}/address", json=wish)
+    assert (refused.status_code, refused.json()["field"]) == (422, field) and (await shop.ledger.order(order_id)).address == HOME
+
+
+# ---- invoices
+
+
+async def test_invoices_are_listed_with_their_order_and_fetched_as_files(shop, program):
+    order_id = await paid(shop)
+    await program.post(f"/orders/{order_id}/refund", json={"amount_minor": 900})
+    [refund] = [job for job in shop.jobs.jobs if job[0] == "refund"]
+    await shop.till.refund(order_id, refund[2])
+    told = (await program.get(f"/orders/{order_id}")).json()["invoices"]
+    assert [(one["correction"], one["amount_minor"]) for one in told] == [(False, 4900), (True, -900)]
+    [line] = (await program.get("/orders")).json()["items"]
+    assert line["invoice"] == told[0]["number"]
+    for name, number in (
+        (f"{told[0]['number']}.pdf", told[0]["number"]),
+        ("invoice.pdf", told[0]["number"]),
+        (f"{told[1]['number']}.pdf", told[1]["number"]),
+    ):
+        file = await program.get(f"/orders/{order_id}/invoices/{name}")
+        assert file.status_code == 200 and file.content.startswith(b"%PDF") and file.headers["content-type"] == "application/pdf"
+        assert file.headers["content-disposition"] == f'attachment; filename="{number}.pdf"'
+    other = await paid(shop)
+    for name in (f"{told[1]['number']}.pdf", told[0]["number"], "2026-999999.pdf"):
+        assert (await program.get(f"/orders/{other}/invoices/{name}")).status_code == 404
