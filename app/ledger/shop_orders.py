@@ -250,6 +250,12 @@ class ShopOrdersPart(Pool):
             rows = await ask.rows("shop_orders_older", *list_values(shop_id, wanted, found, older_than, limit + 1))
             return OrderPage(_lines(rows[:limit]), newer=older_than is not None, older=len(rows) > limit, cut=cut)
 
+    async def shop_orders_reserved(
+        self, shop_id: int, drop_id: int | None, since: datetime | None, until: datetime | None, most: int
+    ) -> int:
+        """-> how many orders were reserved within a span, counted up to `most`."""
+        return await self._value("shop_orders_reserved", shop_id, drop_id, since, until, most)
+
     async def shop_money(
         self,
         shop_id: int,

@@ -239,7 +239,7 @@ class Channel:
                 await rest_of(sending, pending)
         except TimeoutError:
             socket.open = False
-            _cut_off(socket.send)
+            cut_off(socket.send)
             return
         except Exception:
             socket.open = False
@@ -379,7 +379,7 @@ class Hub:
             async with asyncio.timeout(SEND_SECONDS_MAX):
                 await socket.send({"type": "websocket.close", "code": code})
         except TimeoutError:
-            _cut_off(socket.send)
+            cut_off(socket.send)
         except Exception:
             log.debug("socket was gone before it could be closed", exc_info=True)
 
@@ -478,11 +478,13 @@ async def _refuse(scope, receive, send, code: int) -> None:
         await send({"type": "websocket.close", "code": code})
 
 
-def _cut_off(send) -> None:
-    """Drop the connection without waiting for its reader. ASGI has no word for it: ask the transport behind `send` (uvicorn).
+def cut_off(send) -> bool:
+    """Drop the connection without waiting for its reader -> whether that could be done. ASGI has no word for it: ask the transport
+    behind the server's own `send` (uvicorn).
 
     Without it the peer would keep the descriptor and its buffer, outside our count, for as long as it likes.
     """
     transport = getattr(getattr(send, "__self__", None), "transport", None)
     if transport is not None:
         transport.abort()
+    return transport is not None

@@ -58,6 +58,7 @@ class Call:
         "path",
         "query_string",
         "repeated",
+        "send",
         "session",
     )
 
@@ -70,6 +71,7 @@ class Call:
         self.asked = False  # the gate was asked already, and its reply was lost
         self.card_form = False  # the answer is the page with the payment provider's card form: the policy lets that in
         self.address = ""
+        self.send: Any = None  # the server's own, of a request: whoever must cut the connection asks behind it
         sent = scope["headers"]
         headers = dict(sent)
         self.repeated = False  # a header that must stand alone came twice

@@ -143,6 +143,7 @@ class Guard:
 
     async def request(self, scope: dict[str, Any], call: Call, receive: Callable, send: Callable, chosen: bool) -> None:
         """`chosen`: the reader chose a language just now, and the browser is to remember it."""
+        call.send = send
         started = False
         head = scope["method"] == "HEAD"
         host = call.host if self.own_host(call.host) else self.public_host

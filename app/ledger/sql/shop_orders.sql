@@ -75,6 +75,14 @@ LEFT JOIN invoices ON invoices.order_id = found.order_id AND invoices.purpose = 
 WHERE drops.shop_id = $1 AND ($2::integer IS NULL OR drops.id = $2)
 ORDER BY found.reserved_at, found.order_id LIMIT $12;
 
+-- name: shop_orders_reserved
+-- How many orders of a shop (or, with $2, of one drop) were reserved from $3 until $4, counted up to $5.
+SELECT count(*)::integer FROM (
+    SELECT FROM drops JOIN orders ON orders.drop_id = drops.id
+    WHERE drops.shop_id = $1 AND ($2::integer IS NULL OR drops.id = $2)
+      AND ($3::timestamptz IS NULL OR orders.reserved_at >= $3) AND ($4::timestamptz IS NULL OR orders.reserved_at < $4)
+    LIMIT $5) AS counted;
+
 -- name: shop_money
 -- Money that came in and went back in a shop (or, with $2, in one drop) from $3 until $4, the oldest first, from a place on ($5, $6, $7).
 -- A capture that no order wanted came in when its refund was wanted. Refunds are walked through in the order of their time, each asked

@@ -1,12 +1,12 @@
-"""After the drop: its report, printable and as JSON, and what each drop brought in, on a page and as CSV.
+"""After the drop: its report, printable and as JSON, and what each drop brought in, on a page, as CSV and as a workbook.
 
-Guarantees: nothing here names a person, so whoever may see drops may see it; another shop's drop is not there. Amounts in CSV are
+Guarantees: nothing here names a person, so whoever may see drops may see it; another shop's drop is not there. Amounts in files are
 plain numbers with the currency beside them, never added up across currencies. A drop that is still open is reported as it is by
 now, and says so. The ledger gone: 503.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -19,12 +19,13 @@ from app.domain.drops import Door, Drop
 from app.domain.roles import Right
 from app.errors import NotFound
 from app.languages import N_, _, count, ngettext, tenths
-from app.ledger import Account
+from app.ledger import Account, Seller
 from app.purchase.reporting import REACH_SHARE, Accounting, Report, Tally, accounting_of, report_of
 from app.web.doors import TheseDoors, ThisCall, document
 from app.web.seller.access import ThisSeller
+from app.web.seller.cells import Amount, Cell, as_csv
 from app.web.seller.charts import stacked
-from app.web.seller.exports import Number, amount, as_csv
+from app.web.seller.exports import as_workbook, headers_of
 
 CSV = "text/csv"
 COLUMNS = (
@@ -111,7 +112,15 @@ async def export_drop(drop_id: FromPath[int], doors: TheseDoors, seller: ThisSel
     accounts = await doors.office.ledger.accounts(seller.shop_id, drop_id)
     if not accounts:
         raise NotFound(f"there is no drop {drop_id}")
-    return as_file([accounting_of(account) for account in accounts], f"accounts-{accounts[0].slug}.csv")
+    return as_file([accounting_of(account) for account in accounts], f"accounts-{accounts[0].slug}")
+
+
+@get("/drops/{drop_id:int}/accounts.xlsx", right=Right.VIEW)
+async def export_drop_book(drop_id: FromPath[int], doors: TheseDoors, seller: ThisSeller) -> Response:
+    accounts = await doors.office.ledger.accounts(seller.shop_id, drop_id)
+    if not accounts:
+        raise NotFound(f"there is no drop {drop_id}")
+    return await as_book(seller, [accounting_of(account) for account in accounts], f"accounts-{accounts[0].slug}")
 
 
 @get("/accounts", right=Right.VIEW)
@@ -127,7 +136,13 @@ async def show_accounts(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -
 @get("/accounts.csv", right=Right.VIEW)
 async def export_accounts(doors: TheseDoors, seller: ThisSeller) -> Response:
     accounts = await doors.office.ledger.accounts(seller.shop_id)
-    return as_file([accounting_of(account) for account in accounts], "accounts.csv")
+    return as_file([accounting_of(account) for account in accounts], "accounts")
+
+
+@get("/accounts.xlsx", right=Right.VIEW)
+async def export_accounts_book(doors: TheseDoors, seller: ThisSeller) -> Response:
+    accounts = await doors.office.ledger.accounts(seller.shop_id)
+    return await as_book(seller, [accounting_of(account) for account in accounts], "accounts")
 
 
 def is_over(drop: Drop) -> bool:
@@ -259,32 +274,35 @@ def totals_of(accounts: Iterable[Account]) -> list[Totals]:
 
 
 def as_file(accountings: list[Accounting], name: str) -> Response:
-    rows = [COLUMNS, *map(csv_row, accountings)]
-    return Response(
-        as_csv(rows).encode(),
-        media_type=CSV,
-        headers={"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"},
-    )
+    return Response(as_csv([COLUMNS, *map(row_of, accountings)], iso).encode(), media_type=CSV, headers=headers_of(f"{name}.csv"))
 
 
-def csv_row(accounting: Accounting) -> tuple[str | int, ...]:
+async def as_book(seller: Seller, accountings: list[Accounting], name: str) -> Response:
+    async def rows() -> AsyncIterator[list[list[Cell]]]:
+        yield [row_of(accounting) for accounting in accountings]
+
+    return await as_workbook(seller, f"{name}.xlsx", "accounts", COLUMNS, rows())
+
+
+def row_of(accounting: Accounting) -> list[Cell]:
+    """-> COLUMNS of one drop."""
     account, currency = accounting.account, accounting.account.currency
-    return (
+    return [
         account.slug,
         account.title,
-        iso(account.opens_at),
+        account.opens_at,
         currency,
         account.orders,
         account.units,
-        amount(account.gross_minor, currency),
-        amount(account.refunded_minor, currency),
-        amount(account.net_minor, currency),
-        amount(account.refunding_minor, currency),
-        "" if accounting.tax_rate_percent is None else Number(accounting.tax_rate_percent),
-        "" if accounting.tax_minor is None else amount(accounting.tax_minor, currency),
+        Amount(account.gross_minor, currency),
+        Amount(account.refunded_minor, currency),
+        Amount(account.net_minor, currency),
+        Amount(account.refunding_minor, currency),
+        accounting.tax_rate_percent,
+        None if accounting.tax_minor is None else Amount(accounting.tax_minor, currency),
         FEES_UNKNOWN,
-        amount(account.shipping_minor, currency),
-    )
+        Amount(account.shipping_minor, currency),
+    ]
 
 
-ROUTES = [show_report, export_drop, show_accounts, export_accounts]
+ROUTES = [show_report, export_drop, export_drop_book, show_accounts, export_accounts, export_accounts_book]

@@ -1,5 +1,9 @@
 """A hundred thousand orders: the list, the search and the files stay what they are with none. Times are ratios, never seconds."""
 
+import re
+import zipfile
+from datetime import UTC
+from pathlib import Path
 from time import perf_counter
 
 import asyncpg
@@ -12,9 +16,11 @@ from app.ledger.statements import STATEMENTS
 from app.web.seller import exports
 from app.web.seller.orders import PAGE_ORDERS, ListForm, page_url
 from tests.ledger.crowded import ORDERS, crowd
+from tests.web.seller.test_workbook import children
 
 ROUNDS = 5  # the best of each counts: what else the machine does is not the page's fault
 RATIO_MAX = 10.0  # to a shop without orders, whose page has no table to draw: that alone is half of what the first page takes
+MEMORY_KIB_MAX = 64 * 1024  # a hundred thousand rows take some 140 MB written out
 EVERYTHING = ListForm("", "", "", "", "", "", "", "")
 
 
@@ -99,11 +105,32 @@ async def indexes_answer_for_the_list_and_the_search(shop, crowded):
 
 
 async def a_file_is_never_whole_in_memory(shop, owner):
+    """The rows once through: as they are read for every file, and written into a workbook."""
     seller = await shop.ledger.seller_of_session(owner.session_id)
     seen: set[str] = set()
-    pieces = 0
-    async for rows in exports.order_pieces(shop.ledger, seller, OrderFilter()):
-        assert 0 < len(rows) <= exports.ROWS_AT_ONCE
-        seen.update(row[0] for row in rows)
-        pieces += 1
-    assert (len(seen), pieces) == (ORDERS, ORDERS // exports.ROWS_AT_ONCE)
+    pieces, memory, child_memory = 0, [], [0]
+    counted = await shop.ledger.shop_orders_reserved(seller.shop_id, None, None, None, 2 * ORDERS)
+    assert (counted, await shop.ledger.shop_orders_reserved(seller.shop_id, None, None, None, 10)) == (ORDERS, 10)
+
+    async def watched():
+        nonlocal pieces
+        async for rows in exports.order_pieces(shop.ledger, seller, OrderFilter()):
+            assert 0 < len(rows) <= exports.ROWS_AT_ONCE
+            seen.update(row[0] for row in rows)
+            pieces += 1
+            yield rows
+            memory.append(resident_kib("self"))
+            child_memory.extend(resident_kib(str(child)) for child in children())
+
+    file = await exports.workbooks.write(seller.shop_id, "orders", exports.ORDER_COLUMNS, watched(), UTC)
+    with file, zipfile.ZipFile(file) as book, book.open("xl/worksheets/sheet1.xml") as sheet:
+        rows_total = sum(chunk.count(b"<row ") for chunk in sheet)
+    assert (len(seen), pieces, rows_total) == (ORDERS, ORDERS // exports.ROWS_AT_ONCE, ORDERS + 1)
+    grown = max(memory[len(memory) // 10 :]) - memory[len(memory) // 10]
+    print(f"a workbook of {ORDERS:,} orders: this process grew by {grown} KiB, the one that wrote it had {max(child_memory)} KiB")
+    assert grown < MEMORY_KIB_MAX and 0 < max(child_memory) < MEMORY_KIB_MAX
+
+
+def resident_kib(process: str) -> int:
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])

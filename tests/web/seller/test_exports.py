@@ -9,6 +9,8 @@ import pytest
 
 from app.domain.addresses import Address
 from app.web.seller import exports
+from app.web.seller.cells import safe
+from app.web.seller.handing import FILES_AT_ONCE_MAX, FILES_OF_SHOP_MAX, RETRY_SECONDS
 
 ORDERS, MONEY = "/seller/exports/orders.csv", "/seller/exports/money.csv"
 HOSTILE = (
@@ -58,9 +60,8 @@ async def test_whatever_a_buyer_typed_opens_as_text(owner, paid):
 @pytest.mark.parametrize("begin", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1+1"])
 def test_a_line_that_is_parted_at_another_mark_has_no_formula_either(mark, begin):
     """A German Excel parts at semicolons whatever the file says, and then no quotes protect what stands behind one."""
-    for dialect in (exports.PLAIN, exports.Dialect("", ";", ",")):
-        assert exports.safe(f"Main St{mark}{begin}{mark}x", dialect) == f"Main St{mark}'{begin}{mark}x"
-    assert exports.safe("Main St 4, Top 12; c/o Doe-Roe", exports.PLAIN) == "Main St 4, Top 12; c/o Doe-Roe"
+    assert safe(f"Main St{mark}{begin}{mark}x") == f"Main St{mark}'{begin}{mark}x"
+    assert safe("Main St 4, Top 12; c/o Doe-Roe") == "Main St 4, Top 12; c/o Doe-Roe"
 
 
 async def test_a_drop_or_variant_named_as_a_formula_is_text_too(shop, owner):
@@ -129,7 +130,7 @@ async def test_a_viewer_takes_no_file_and_who_took_one_is_written_down(shop, sup
     assert len(read(await support.get(ORDERS, params={"q": email}))) == 1
     [entry] = await shop.rows("SELECT actor, action, after::text FROM audit")
     assert (entry["actor"], entry["action"]) == (support.email, "orders exported")
-    assert email not in entry["after"] and '"searched": true' in entry["after"]
+    assert email not in entry["after"] and '"searched": true' in entry["after"] and '"file": "csv"' in entry["after"]
 
 
 async def test_a_file_is_written_in_pieces_without_gap_or_repeat(owner, paid, monkeypatch):
@@ -149,10 +150,18 @@ async def test_a_wrong_day_and_a_search_for_too_much_are_errors_not_files(shop, 
     assert answer.status_code == 422 and "too many orders" in answer.text
 
 
-async def test_only_a_few_files_are_written_at_once(owner, paid, monkeypatch):
-    monkeypatch.setattr(exports.running, "files", exports.EXPORTS_AT_ONCE_MAX)
-    answer = await owner.get(ORDERS)
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, str(exports.RETRY_SECONDS))
-    monkeypatch.setattr(exports.running, "files", 0)
+async def test_a_shop_takes_a_few_files_at_once_and_keeps_no_other_from_its_own(shop, owner, stranger, paid):
+    taken = exports.handing.places.taken
+    taken[shop.shop_id] = FILES_OF_SHOP_MAX
+    try:
+        for file in (ORDERS, MONEY, "/seller/exports/orders.xlsx", "/seller/accounts.xlsx"):
+            refused = await owner.get(file)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, str(RETRY_SECONDS))
+            assert "Your shop is taking several files already." in refused.text
+        assert (await stranger.get(ORDERS)).status_code == 200
+        taken[-1] = FILES_AT_ONCE_MAX - FILES_OF_SHOP_MAX
+        assert "Other files are being written." in (await stranger.get(ORDERS)).text
+    finally:
+        taken.clear()
     assert (await owner.get(ORDERS)).status_code == 200
-    assert exports.running.files == 0
+    assert not taken
