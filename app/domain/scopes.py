@@ -13,10 +13,10 @@ NO_NAME = N_("Give the key a name of at most 80 characters: who or what uses it?
 
 
 class Scope(StrEnum):
-    READ = "read"  # drops, live counts, books, without personal data
-    DROPS = "drops"  # drafts; publish, pause, resume, close, cancel, change units
-    ORDERS = "orders"  # orders with personal data, attention, mails and parcels again
-    MONEY = "money"  # refunds
+    READ = "read"  # drops, live counts, books, reports, accounts, without personal data
+    DROPS = "drops"  # drafts, pictures, words; publish, pause, resume, close, cancel, postpone, change units, rehearse
+    ORDERS = "orders"  # orders with personal data, money as it moved, attention, holds, addresses, mails and parcels again
+    MONEY = "money"  # refunds, and deciding about money of which nobody knows
     WEBHOOKS = "webhooks"  # where events are sent, and sending them again
 
 

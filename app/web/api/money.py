@@ -57,6 +57,7 @@ def move_told(line: MoneyLine) -> shapes.Move:
         kind=line.kind,
         order_id=line.order_id,
         drop=line.drop_slug,
+        drop_title=line.drop_title,
         variant=line.variant,
         quantity=line.quantity,
         amount_minor=line.amount_minor,

@@ -243,6 +243,7 @@ def line_told(line: OrderLine) -> shapes.OrderLine:
         number=order_number(line.order_id),
         drop_id=line.drop_id,
         drop=line.drop_slug,
+        drop_title=line.drop_title,
         variant=line.variant,
         quantity=line.quantity,
         state=line.state,

@@ -405,6 +405,7 @@ class OrderLine(Said):
     number: Annotated[str, Meta(description="What people call it.")]
     drop_id: int
     drop: Annotated[str, Meta(description="The drop's slug.")]
+    drop_title: str
     variant: str
     quantity: int
     state: State
@@ -668,7 +669,8 @@ class Move(Said):
     at: Moment
     kind: Literal["payment", "refund"]
     order_id: UUID
-    drop: str
+    drop: Annotated[str, Meta(description="Its slug.")]
+    drop_title: str
     variant: str
     quantity: int
     amount_minor: Annotated[int, Meta(description="Negative for a refund.")]

@@ -20,10 +20,10 @@ from app.web.seller.confirm import ask_first, is_sure
 
 KEYS = f"{PREFIX}/keys"
 SCOPES = {
-    Scope.READ: (N_("Read"), N_("Drops, drafts, live counts and books. No personal data.")),
-    Scope.DROPS: (N_("Drops"), N_("Plan and publish; pause, resume, end, cancel; add pieces or take them away.")),
-    Scope.ORDERS: (N_("Orders"), N_("Orders with names and addresses; mails and parcels again; what needs attention.")),
-    Scope.MONEY: (N_("Money"), N_("Give money back.")),
+    Scope.READ: (N_("Read"), N_("Drops, drafts, live counts, books, reports and accounts. No personal data.")),
+    Scope.DROPS: (N_("Drops"), N_("Plan and publish; pause, resume, end, cancel, postpone; change words and pieces; rehearse.")),
+    Scope.ORDERS: (N_("Orders"), N_("Orders with names and addresses, money as it moved; end holds, correct addresses, mails and parcels again.")),
+    Scope.MONEY: (N_("Money"), N_("Give money back, and decide about money of which nobody knows.")),
     Scope.WEBHOOKS: (N_("Webhooks"), N_("Say where events are sent, and send them again.")),
 }
 SAID = {"revoked": N_("Revoked. It opens nothing any more.")}
