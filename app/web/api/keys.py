@@ -9,8 +9,6 @@ import re
 import secrets
 
 from app.clock import monotonic
-from app.domain.scopes import Scope
-from app.errors import LedgerUnreachable
 from app.ledger import ApiKey, Ledger
 from app.ledger.api import hash_of
 from app.live import Feed
@@ -52,14 +50,6 @@ class ApiKeys:
                 self._known.clear()
             self._known[name] = (key, asked_at)
         return key
-
-    async def may(self, authorization: bytes, scope: Scope) -> bool:
-        """Whether it is of a key that has this scope now. True while that cannot be told: whoever acts on it is."""
-        try:
-            key = await self.of(authorization)
-        except LedgerUnreachable:
-            return True
-        return key is not None and key.may(scope)
 
     def forget_all(self) -> None:
         self._known.clear()

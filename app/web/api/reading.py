@@ -95,7 +95,7 @@ def shown(document: Mapping[str, Any], path: str, method: str, one: Mapping[str,
             Member(known["name"], kind_of(document, known["schema"]), known["required"], known.get("description", ""))
             for known in one["parameters"]
         ],
-        body=members_of(document, body) if body else [],
+        body=[] if body is None else [the_file(one["requestBody"])] if is_file(body) else members_of(document, body),
         status=status,
         answer=schema_of(answer).get("$ref", "").rpartition("/")[2] if "content" in answer else "",
         refusals=[(code, known["description"]) for code, known in refusals],
@@ -108,10 +108,19 @@ def answers_of(document: Mapping[str, Any]) -> list[tuple[str, list[Member]]]:
     return [(name, members_of(document, schema)) for name, schema in sorted(document["components"]["schemas"].items())]
 
 
+def is_file(schema: Mapping[str, Any]) -> bool:
+    return schema.get("format") == "binary"
+
+
+def the_file(carrier: Mapping[str, Any]) -> Member:
+    """-> a body that is a file, as if it were a member."""
+    return Member("the file itself", ", ".join(carrier["content"]), True, "")
+
+
 def members_of(document: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Member]:
     return [
         Member(name, kind_of(document, known), name in schema.get("required", ()), about_of(document, known))
-        for name, known in schema.get("properties", {}).items()
+        for name, known in schema["properties"].items()
     ]
 
 
@@ -158,7 +167,7 @@ def curl_of(document: Mapping[str, Any], path: str, method: str, body: Mapping[s
     lines = [f"curl {'' if method == 'GET' else f'-X {method} '}{address}", '-H "Authorization: Bearer $DOORMAN_KEY"']
     if method != "GET":
         lines.append('-H "Idempotency-Key: $(uuidgen)"')
-    if body is not None and body.get("format") == "binary":
+    if body is not None and is_file(body):
         lines += ['-H "Content-Type: image/jpeg"', "--data-binary @lamp.jpg"]
     elif body is not None:
         lines += ['-H "Content-Type: application/json"', f"-d '{json.dumps(example_of(document, body), ensure_ascii=False)}'"]

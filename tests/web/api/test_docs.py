@@ -54,6 +54,22 @@ async def test_the_page_shows_every_operation_with_a_line_for_the_shell(shop):
     assert '-d \'{"url": "https://example.com/doorman", "kinds": ["' in shown and "Idempotency-Key: $(uuidgen)" in shown
 
 
+async def test_the_page_says_how_a_file_is_sent_and_what_one_is_answered(shop):
+    shown = html.unescape((await shop.browser().get(f"{DOCS}?q=pictures")).text)
+    assert "--data-binary @lamp.jpg" in shown and "image/jpeg, image/png, image/webp, image/avif" in shown
+    document = (await shop.browser().get(f"{PREFIX}/openapi.json")).json()
+    answer = document["paths"]["/orders/{order_id}/invoices/{name}"]["get"]["responses"]["200"]
+    assert answer["content"] == {"application/pdf": {"schema": {"type": "string", "format": "binary"}}}
+
+
+async def test_what_changes_something_takes_a_key_and_only_a_post_must_have_one(shop):
+    document = (await shop.browser().get(f"{PREFIX}/openapi.json")).json()
+    for methods in document["paths"].values():
+        for method, one in methods.items():
+            needed = [known["required"] for known in one["parameters"] if known["name"] == "Idempotency-Key"]
+            assert needed == {"get": [], "post": [True]}.get(method, [False]), one["operationId"]
+
+
 async def test_the_page_loads_nothing_from_elsewhere(shop):
     answer = await shop.browser().get(DOCS)
     loaded = re.findall(r'<(?:link|script|img|iframe)[^>]+(?:href|src)="([^"]+)"', answer.text)
