@@ -25,6 +25,7 @@ from app.domain.hooks import hook_key
 from app.domain.links import link_key
 from app.domain.roles import Right
 from app.domain.scopes import Scope as KeyScope
+from app.errors import LedgerUnreachable
 from app.gate import Limiter, Shared
 from app.live import Hub
 from app.mail.letters import Letters
@@ -188,14 +189,19 @@ def create_app(parts: wiring.Web) -> Guard:
         demand=demand,
     )
     limiter = Limiter(parts.gate, "address", *settings.address_limit)
-    return Guard(hot, settings, sessions, problems, limiter, may_upload=functools.partial(may_upload, doors))
+    return Guard(hot, settings, sessions, problems, limiter, uploader=functools.partial(uploader, doors))
 
 
-async def may_upload(doors: Doors, call: Call) -> bool:
-    """Whether pictures are taken from whoever asks: a program by its key, a person by their cookie."""
-    if call.path.startswith(API_PREFIX):
-        return await doors.api_keys.may(call.authorization, KeyScope.DROPS)
-    return await doors.sellers.may(call.cookie, Right.PLAN)
+async def uploader(doors: Doors, call: Call) -> tuple[int, str] | None:
+    """-> the shop of whoever sends pictures, and who it is: a program by its key, a person by their cookie. None: may not."""
+    try:
+        if call.path.startswith(API_PREFIX):
+            key = await doors.api_keys.of(call.authorization)
+            return (key.shop_id, f"key {key.id}") if key is not None and key.may(KeyScope.DROPS) else None
+        seller = await doors.sellers.of_cookies(call.cookie)
+        return (seller.shop_id, seller.email) if seller is not None and seller.may(Right.PLAN) else None
+    except LedgerUnreachable:
+        return 0, "nobody can tell"  # and whoever acts on it is told so
 
 
 def call_of(scope: Scope) -> Call:

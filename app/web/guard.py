@@ -8,7 +8,7 @@ built-in page of problems.py stands in. It asks nobody else, so it works with Re
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -23,6 +23,7 @@ from app.web.addresses import Addresses, is_loopback, limited_as
 from app.web.call import API_PREFIX, SCOPE_KEY, SELLER_PREFIX, Call
 from app.web.problems import FAULT, Problem, Problems, send_answer
 from app.web.ready import Later, Ready, lines
+from app.web.seats import NoSeat, Seats
 from app.web.session import Session, Sessions
 
 BODY_BYTES_MAX = 8 * 1024
@@ -32,10 +33,14 @@ WEBHOOK_BYTES_MAX = 256 * 1024
 SELLER_BYTES_MAX = 192 * 1024  # people at work, with longer forms: ten thousand characters of any script, percent-encoded, and more
 UPLOAD_PATHS = frozenset({f"{SELLER_PREFIX}pictures", f"{API_PREFIX}pictures"})  # and with pictures, for those who may
 UPLOAD_BYTES_MAX = 10 * 1024 * 1024 + 2 * SELLER_BYTES_MAX  # a picture, and the form that carries it
-UPLOAD_SECONDS_MAX = 120.0
+UPLOAD_SECONDS_MAX = 90.0
+UPLOAD_GRACE_SECONDS = 10.0  # from then on it must have come at this pace so far:
+UPLOAD_BYTES_PER_SECOND_MIN = 64 * 1024
 UPLOAD_RETRY_SECONDS = 3
 OTHER_PICTURES = N_("Other pictures are on their way. Send it again in a moment.")
-UPLOADS_AT_ONCE_MAX = 4  # that are being received by this process
+UPLOADS_AT_ONCE_MAX = 6  # that are being received by this process,
+UPLOADS_OF_SHOP_MAX = 3  # of a shop,
+UPLOADS_OF_SENDER_MAX = 2  # and of one person or key
 DRAIN_BYTES_MAX = 16 * 1024 * 1024  # an oversized body is read and dropped up to here, so that its sender can hear the 413
 PATH_CHARACTERS_MAX = 1024
 QUERY_BYTES_MAX = 2048
@@ -66,10 +71,10 @@ class Guard:
         sessions: Sessions,
         problems: Problems,
         limiter: Limiter,
-        may_upload: Callable[[Call], Awaitable[bool]] | None = None,
+        uploader: Callable[[Call], Awaitable[tuple[Hashable, Hashable] | None]] | None = None,
     ):
-        """`limiter` counts requests of an address. `may_upload`: whether a request is of somebody who sends pictures;
-        None: nobody does."""
+        """`limiter` counts requests of an address. `uploader`: the shop of whoever sends pictures, and who it is; None: this
+        request is of nobody who may, or nobody ever may."""
         self.inner = inner
         self.sessions = sessions
         self.problems = problems
@@ -78,8 +83,8 @@ class Guard:
         self.public_host = settings.public_url.partition("://")[2].encode()
         self.addresses = Addresses(settings.trusted_proxies)
         self.limiter = limiter
-        self.may_upload = may_upload
-        self.uploads = 0  # being received
+        self.uploader = uploader
+        self.uploads = Seats(UPLOADS_AT_ONCE_MAX, UPLOADS_OF_SHOP_MAX, UPLOADS_OF_SENDER_MAX)
         self.spare_loopback = not settings.production and not settings.limit_loopback
         self.headers_for = functools.lru_cache(64)(self._headers_for)
         self.lines_for = functools.lru_cache(64)(lambda host, card_form: lines(self.headers_for(host, card_form)))
@@ -185,8 +190,8 @@ class Guard:
         if call.path.startswith(WEBHOOK_PREFIX):
             return await self.read_body(call, receive, WEBHOOK_BYTES_MAX)
         problem = self.refuse_origin(call)
-        if problem is None and call.path in UPLOAD_PATHS and self.may_upload and await self.may_upload(call):
-            return await self.read_upload(call, receive)
+        if problem is None and call.path in UPLOAD_PATHS and self.uploader and (names := await self.uploader(call)):
+            return await self.read_upload(call, receive, names)
         bytes_max = SELLER_BYTES_MAX if call.path.startswith((SELLER_PREFIX, API_PREFIX)) else BODY_BYTES_MAX
         return problem or await self.read_body(call, receive, bytes_max)
 
@@ -229,35 +234,45 @@ class Guard:
             ours = call.fetch_site in (b"", b"same-origin", b"none")
         return None if ours else Problem(403, "This request came from another site.")
 
-    async def read_upload(self, call: Call, receive: Callable) -> Problem | None:
-        if self.uploads >= UPLOADS_AT_ONCE_MAX:
-            return Problem(503, OTHER_PICTURES, retry_after_seconds=UPLOAD_RETRY_SECONDS)
-        self.uploads += 1
+    async def read_upload(self, call: Call, receive: Callable, names: tuple[Hashable, Hashable]) -> Problem | None:
         try:
-            return await self.read_body(call, receive, UPLOAD_BYTES_MAX, UPLOAD_SECONDS_MAX)
-        finally:
-            self.uploads -= 1
+            with self.uploads.seat(*names):
+                return await self.read_body(
+                    call, receive, UPLOAD_BYTES_MAX, UPLOAD_SECONDS_MAX, (UPLOAD_GRACE_SECONDS, UPLOAD_BYTES_PER_SECOND_MIN)
+                )
+        except NoSeat:
+            return Problem(503, OTHER_PICTURES, retry_after_seconds=UPLOAD_RETRY_SECONDS)
 
     async def read_body(
-        self, call: Call, receive: Callable, bytes_max: int, seconds_max: float = BODY_SECONDS_MAX
+        self,
+        call: Call,
+        receive: Callable,
+        bytes_max: int,
+        seconds_max: float | None = None,
+        pace: tuple[float, int] | None = None,
     ) -> Problem | None:
         """Fill call.body; a body that is too large is dropped while it comes, so that the sender gets to read the answer.
 
-        Most bodies came together with their head: those need no timer, which would cost more than all that is done with them here.
+        `pace`: seconds of grace, and the bytes a second that must have come after them. Most bodies came together with their head:
+        those need no timer, which would cost more than all that is done with them here.
         """
         receiving = receive()
         there, message = first_step(receiving)
         if there and not message.get("more_body") and message["type"] == "http.request" and len(message["body"]) <= bytes_max:
             call.body = message["body"]
             return None
+        seconds_max = seconds_max or BODY_SECONDS_MAX
         chunks: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(seconds_max):
+            async with asyncio.timeout(pace[0] if pace else seconds_max) as bound:
+                started = asyncio.get_running_loop().time()
                 message = message if there else await rest_of(receiving, message)
                 while message["type"] != "http.disconnect":
                     chunk = message.get("body", b"")
                     size += len(chunk)
+                    if pace:
+                        bound.reschedule(started + min(pace[0] + size / pace[1], seconds_max))
                     if size <= bytes_max:
                         chunks.append(chunk)
                     if not message.get("more_body", False) or size > DRAIN_BYTES_MAX:

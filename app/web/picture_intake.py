@@ -4,7 +4,8 @@ Guarantees: what is kept was written by us, from pixels alone. No byte of the fi
 taken), what hides behind the picture, and a second meaning of the file (HTML, a script, an archive) stay behind. Only JPEG, PNG,
 WebP and AVIF are read, by their content, whatever the file is called; its size in bytes is checked before anything is started, its
 size in pixels before anything is decoded. Decoding has CHILD_SECONDS and CHILD_BYTES_MAX of memory and dies with whatever it does
-to itself: this process waits, bounded, and is never slowed. At most CHILDREN_MAX pictures are looked at at once; a few more wait.
+to itself: this process waits, bounded, and is never slowed. At most CHILDREN_MAX pictures are looked at at once; a few more wait,
+at most OF_SHOP_MAX of a shop.
 
 The child cannot start, is killed or does not answer: the file is refused with a sentence, nothing is kept.
 """
@@ -22,10 +23,12 @@ from app.languages import N_, _
 from app.ledger import Ledger
 from app.picture_child import CHILD_SECONDS, FILE_BYTES_MAX, Answer, kind_of
 from app.pictures import Rendition
+from app.web.seats import NoSeat, Seats
 
 CHILDREN_MAX = 2
 ROOT = Path(__file__).resolve().parents[2]
 WAITING_MAX = 8
+OF_SHOP_MAX = 3  # looked at, or waiting
 
 NO_PICTURE = N_("This is no picture that we can read. Send a JPEG, PNG, WebP or AVIF.")
 TOO_MANY_BYTES = N_("The file is larger than 10 MB. Send a smaller one.")
@@ -55,22 +58,20 @@ class Intake:
     def __init__(self, seconds: float = CHILD_SECONDS):
         self.seconds = seconds
         self._free = asyncio.Semaphore(CHILDREN_MAX)
-        self._waiting = 0
+        self._seats = Seats(WAITING_MAX, OF_SHOP_MAX)
 
-    async def take(self, file: bytes) -> Taken:
-        """-> the picture in this file, made anew; BadInput says why there is none."""
+    async def take(self, file: bytes, shop_id: int | None = None) -> Taken:
+        """-> the picture in this shop's file, made anew; BadInput says why there is none."""
         if len(file) > FILE_BYTES_MAX:
             raise BadInput(TOO_MANY_BYTES, field="file")
         if kind_of(file) is None:
             raise BadInput(NO_PICTURE, field="file")
-        if self._waiting >= WAITING_MAX:
-            raise BadInput(BUSY, field="file")
-        self._waiting += 1
         try:
-            async with self._free:
-                answer = await self._ask(file)
-        finally:
-            self._waiting -= 1
+            with self._seats.seat(shop_id):
+                async with self._free:
+                    answer = await self._ask(file)
+        except NoSeat as error:
+            raise BadInput(BUSY, field="file") from error
         if answer.refused:
             raise BadInput(SENTENCES.get(answer.refused, NO_PICTURE), field="file")
         made = [Rendition(*one) for one in answer.renditions]
@@ -100,7 +101,7 @@ async def put_up(ledger: Ledger, shop_id: int, intake: Intake, file: bytes) -> T
     """Take a shop's picture in and keep it, with its renditions -> it. BadInput: none, or too many of this shop today."""
     if not await ledger.may_put_up(shop_id):
         raise BadInput(_("This shop has put up too many pictures today. Go on tomorrow."), field="file")
-    taken = await intake.take(file)
+    taken = await intake.take(file, shop_id)
     await ledger.put_picture(taken.hash, taken.media_type, taken.width, taken.height, taken.bytes)
     for one in taken.renditions:
         await ledger.put_rendition(taken.hash, one.width, one.media_type, one.height, one.bytes)

@@ -18,6 +18,7 @@ from app.web import picture_intake
 from app.web.picture_intake import (
     BUSY,
     NO_PICTURE,
+    OF_SHOP_MAX,
     TOO_FEW_PIXELS,
     TOO_MANY_BYTES,
     TOO_MANY_PIXELS,
@@ -172,18 +173,22 @@ async def test_a_child_that_dies_of_the_file_is_a_refusal(monkeypatch):
         await Intake().take(drawn())
 
 
-async def test_only_so_many_wait():
+async def test_only_so_many_wait_and_one_shop_leaves_seats_for_others():
     intake = Intake()
     gate = asyncio.Event()
     intake._ask = lambda file: gate.wait()
-    waiting = [asyncio.create_task(intake.take(drawn())) for _ in range(WAITING_MAX)]
+    waiting = [asyncio.create_task(intake.take(drawn(), 1)) for _ in range(OF_SHOP_MAX)]
     await asyncio.sleep(0)
     with pytest.raises(BadInput, match=BUSY):
-        await intake.take(drawn())
+        await intake.take(drawn(), 1)
+    waiting += [asyncio.create_task(intake.take(drawn(), shop_id)) for shop_id in range(2, 2 + WAITING_MAX - OF_SHOP_MAX)]
+    await asyncio.sleep(0)
+    with pytest.raises(BadInput, match=BUSY):
+        await intake.take(drawn(), 99)
     for task in waiting:
         task.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    assert intake._waiting == 0
+    assert not intake._seats.taken and not intake._seats.seated
 
 
 async def test_the_loop_goes_on_meanwhile():

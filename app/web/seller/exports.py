@@ -29,7 +29,7 @@ from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall
 from app.web.seller.access import ThisSeller
 from app.web.seller.cells import PLAIN, Amount, Cell, Dialect, as_csv, excel_in, in_slices, zoned
-from app.web.seller.handing import Handed, Handing
+from app.web.seller.handing import Handed, Handing, seated
 from app.web.seller.orders import asked_for, wanted_of
 from app.web.seller.telling import Teller
 from app.web.seller.workbook import MEDIA_TYPE, Workbooks, chunks_of, refuse_rows, size_of
@@ -113,7 +113,7 @@ def wanted_by(call: Call, seller: Seller) -> OrderFilter:
 async def streamed(call: Call, doors: Doors, seller: Seller, export: Export) -> Response:
     """CSV. Read the first piece before answering, so that what is wrong is said as an error; the rest while it is handed out."""
     with ExitStack() as held:
-        held.enter_context(handing.places.place(seller.shop_id))
+        held.enter_context(seated(handing.seats, seller.shop_id))
         pieces = handing.in_turns(export.pieces)
         first = await anext(pieces, [])
         dialect = excel_in(spoken()) if call.query("excel") == "yes" else PLAIN
@@ -144,7 +144,7 @@ async def as_workbook(
 ) -> Response:
     """-> the file, whole, on its way as `name`. `title`: of its sheet."""
     with ExitStack() as held:
-        held.enter_context(handing.places.place(seller.shop_id))
+        held.enter_context(seated(handing.seats, seller.shop_id))
         zone = Teller(seller.time_zone).zone
         file = await workbooks.write(seller.shop_id, title, zoned(columns, str(zone)), pieces, zone)
         held.callback(file.close)

@@ -2,12 +2,11 @@
 
 Guarantees: one shop takes at most FILES_OF_SHOP_MAX files of a process at once, so that it never keeps another shop from its own.
 Rows are read from the ledger by READINGS_AT_ONCE_MAX files at a time, in turns of one piece, first come first served: whoever reads
-slowly holds no turn, no connection and no transaction while a piece is on its way, only a place. A piece that its reader has not
+slowly holds no turn, no connection and no transaction while a piece is on its way, only a seat. A piece that its reader has not
 taken after READER_SECONDS_MAX ends the file, and the connection with it, so that half a file never looks like a whole one.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -19,6 +18,7 @@ from app.languages import N_
 from app.live.hub import cut_off
 from app.web.call import SCOPE_KEY
 from app.web.problems import Problem, Refused
+from app.web.seats import NoSeat, Seats
 
 FILES_AT_ONCE_MAX = 24  # on their way from this process
 FILES_OF_SHOP_MAX = 3
@@ -31,33 +31,22 @@ BUSY = N_("Other files are being written. Try again in a moment.")
 log = structlog.get_logger("files")
 
 
-class Places:
-    """Who is at something of which only so much may go on at once."""
-
-    def __init__(self, at_once_max: int, of_shop_max: int):
-        self.at_once_max, self.of_shop_max = at_once_max, of_shop_max
-        self.taken: Counter[int] = Counter()  # shop -> places
-
-    @contextmanager
-    def place(self, shop_id: int) -> Iterator[None]:
-        """Hold one; Refused with a sentence where there is none."""
-        if self.taken[shop_id] >= self.of_shop_max:
-            raise Refused(Problem(503, ENOUGH, retry_after_seconds=RETRY_SECONDS))
-        if self.taken.total() >= self.at_once_max:
-            raise Refused(Problem(503, BUSY, retry_after_seconds=RETRY_SECONDS))
-        self.taken[shop_id] += 1
+@contextmanager
+def seated(seats: Seats, shop_id: int) -> Iterator[None]:
+    """Have a seat of these; Refused with a sentence where there is none."""
+    with ExitStack() as held:
         try:
-            yield
-        finally:
-            self.taken[shop_id] -= 1
-            self.taken += Counter()  # shops that hold none are forgotten
+            held.enter_context(seats.seat(shop_id))
+        except NoSeat as error:
+            raise Refused(Problem(503, ENOUGH if error.own else BUSY, retry_after_seconds=RETRY_SECONDS)) from error
+        yield
 
 
 class Handing:
     """One process's files on their way."""
 
     def __init__(self):
-        self.places = Places(FILES_AT_ONCE_MAX, FILES_OF_SHOP_MAX)
+        self.seats = Seats(FILES_AT_ONCE_MAX, FILES_OF_SHOP_MAX)
         self._turn = asyncio.Semaphore(READINGS_AT_ONCE_MAX)
 
     async def in_turns(self, pieces: AsyncIterator[list]) -> AsyncIterator[list]:
@@ -71,7 +60,7 @@ class Handing:
 
 
 class Handed(Stream):
-    """A file on its way. What `held` holds (a place, a file on disk) is let go when the file has left, or broke off."""
+    """A file on its way. What `held` holds (a seat, a file on disk) is let go when the file has left, or broke off."""
 
     def __init__(self, content: AsyncIterator[bytes], held: ExitStack, *, media_type: str, headers: dict[str, str]):
         super().__init__(content, media_type=media_type, headers=headers)

@@ -69,14 +69,6 @@ class SellerSessions:
         session_id = self.read(cookie_named(header, self.name))
         return None if session_id is None else await self.of(session_id)
 
-    async def may(self, header: bytes, right: Right) -> bool:
-        """Whether the Cookie header is of somebody who has this now. True while that cannot be told: whoever acts on it is."""
-        try:
-            seller = await self.of_cookies(header)
-        except LedgerUnreachable:
-            return True
-        return seller is not None and seller.may(right)
-
     async def of(self, session_id: UUID) -> Seller | None:
         """-> who a session is, at most MEMORY_SECONDS old."""
         seller, read_at = self._known.get(session_id, (None, float("-inf")))

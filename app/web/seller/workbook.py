@@ -22,8 +22,9 @@ from typing import BinaryIO
 from app.errors import BadInput
 from app.languages import N_, _, count
 from app.web.problems import Problem, Refused
+from app.web.seats import Seats
 from app.web.seller.cells import Cell, in_a_workbook, in_slices
-from app.web.seller.handing import BUSY, RETRY_SECONDS, Places
+from app.web.seller.handing import BUSY, RETRY_SECONDS, seated
 from app.workbook_child import LENGTH, ROWS_MAX, TOO_LARGE, Head, encoder
 
 BUILDS_AT_ONCE_MAX = 2
@@ -42,7 +43,7 @@ class Workbooks:
     """One process's workbooks in the making."""
 
     def __init__(self):
-        self.places = Places(at_once_max=sys.maxsize, of_shop_max=1)
+        self.seats = Seats(sys.maxsize, 1)
         self._turn = asyncio.Semaphore(BUILDS_AT_ONCE_MAX)
 
     async def write(
@@ -52,7 +53,7 @@ class Workbooks:
 
         `title`: of the sheet, at most 31 characters. `zone`: in which times are dates.
         """
-        with self.places.place(shop_id):
+        with seated(self.seats, shop_id):
             try:
                 async with asyncio.timeout(WAITING_SECONDS_MAX):
                     await self._turn.acquire()

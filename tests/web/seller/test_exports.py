@@ -2,6 +2,7 @@
 
 import csv
 import io
+from contextlib import ExitStack
 from datetime import datetime
 from decimal import Decimal
 
@@ -151,17 +152,17 @@ async def test_a_wrong_day_and_a_search_for_too_much_are_errors_not_files(shop, 
 
 
 async def test_a_shop_takes_a_few_files_at_once_and_keeps_no_other_from_its_own(shop, owner, stranger, paid):
-    taken = exports.handing.places.taken
-    taken[shop.shop_id] = FILES_OF_SHOP_MAX
-    try:
+    seats = exports.handing.seats
+    with ExitStack() as taken:
+        for _ in range(FILES_OF_SHOP_MAX):
+            taken.enter_context(seats.seat(shop.shop_id))
         for file in (ORDERS, MONEY, "/seller/exports/orders.xlsx", "/seller/accounts.xlsx"):
             refused = await owner.get(file)
             assert (refused.status_code, refused.headers["retry-after"]) == (503, str(RETRY_SECONDS))
             assert "Your shop is taking several files already." in refused.text
         assert (await stranger.get(ORDERS)).status_code == 200
-        taken[-1] = FILES_AT_ONCE_MAX - FILES_OF_SHOP_MAX
+        for other in range(FILES_AT_ONCE_MAX - FILES_OF_SHOP_MAX):
+            taken.enter_context(seats.seat(-other))
         assert "Other files are being written." in (await stranger.get(ORDERS)).text
-    finally:
-        taken.clear()
     assert (await owner.get(ORDERS)).status_code == 200
-    assert not taken
+    assert not seats.taken and not seats.seated

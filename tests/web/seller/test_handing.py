@@ -54,7 +54,7 @@ async def test_readers_who_take_nothing_keep_no_other_shop_waiting(shop, owner, 
     for reader in readers:
         reader.abort()
         await reader.task
-    assert len(read(await owner.get(ORDERS))) == len(paid) and not exports.handing.places.taken
+    assert len(read(await owner.get(ORDERS))) == len(paid) and not exports.handing.seats.taken
 
 
 async def test_half_a_file_ends_with_its_connection_and_never_looks_whole(
@@ -70,18 +70,18 @@ async def test_half_a_file_ends_with_its_connection_and_never_looks_whole(
     assert reader.gone.is_set()  # its connection was dropped, not only its answer
     assert [message["type"] for message in reader.received[:1]] == ["http.response.start"]
     assert all(message["more_body"] for message in reader.received[1:3])
-    assert not exports.handing.places.taken
+    assert not exports.handing.seats.taken
     without_a_transport = Reader(shop, owner, transport=False)
     with pytest.raises(LitestarException):  # whatever server this is, it must not end the answer as if it were whole
         await without_a_transport.task
     assert len(without_a_transport.received) == 1
-    assert not exports.handing.places.taken
+    assert not exports.handing.seats.taken
 
 
 async def test_whoever_leaves_early_gives_the_place_back(shop, owner, paid, small_pieces):  # noqa: F811
     reader = Reader(shop, owner, pieces=1)
     await reader.stuck.wait()
-    assert exports.handing.places.taken[shop.shop_id] == 1
+    assert exports.handing.seats.taken[shop.shop_id] == 1
     reader.abort()
     await reader.task
-    assert not exports.handing.places.taken
+    assert not exports.handing.seats.taken

@@ -1,14 +1,16 @@
 """Pictures on their way into a plan: from the script one by one, from a plain form with everything else that was typed in it."""
 
+import asyncio
 import hashlib
 import io
+from contextlib import ExitStack
 
 import pytest
 from PIL import Image
 
 from app.errors import LedgerUnreachable
-from app.web.guard import UPLOAD_BYTES_MAX, UPLOADS_AT_ONCE_MAX
-from tests.web.conftest import JSON
+from app.web.guard import UPLOAD_BYTES_MAX, UPLOADS_AT_ONCE_MAX, UPLOADS_OF_SENDER_MAX, UPLOADS_OF_SHOP_MAX
+from tests.web.conftest import HOST, JSON
 from tests.web.seller.conftest import doors_of
 from tests.web.seller.test_plan import Fields, drafts, filled, publishes, words
 from tests.web.test_picture_intake import drawn, photograph
@@ -82,12 +84,84 @@ async def test_with_the_ledger_gone_a_picture_is_not_called_too_large(shop, owne
     assert (await sends(owner, drawn() + bytes(200_000))).status_code == 503
 
 
-async def test_only_so_many_are_received_at_once(shop, owner):
-    shop.app.uploads = UPLOADS_AT_ONCE_MAX
-    busy = await sends(owner)
-    assert busy.status_code == 503 and busy.headers["retry-after"]
-    shop.app.uploads = 0
-    assert (await sends(owner)).status_code == 201 and shop.app.uploads == 0
+async def test_whoever_sends_slowly_keeps_no_colleague_and_no_other_shop_waiting(shop, owner, manager, stranger):
+    seats = shop.app.uploads
+    async with Slow(shop, manager, UPLOADS_OF_SENDER_MAX):
+        busy = await sends(manager)
+        assert busy.status_code == 503 and busy.headers["retry-after"]
+        assert (await sends(owner)).status_code == 201 and (await sends(stranger)).status_code == 201
+        async with Slow(shop, owner, UPLOADS_OF_SHOP_MAX - UPLOADS_OF_SENDER_MAX):
+            assert (await sends(owner)).status_code == 503 and (await sends(stranger)).status_code == 201
+    with ExitStack() as others:
+        for shop_id in range(UPLOADS_AT_ONCE_MAX):
+            others.enter_context(seats.seat(-shop_id, f"another {shop_id}"))
+        assert (await sends(owner)).status_code == 503
+    assert (await sends(owner)).status_code == 201 and not seats.seated and not seats.taken
+
+
+async def test_an_upload_that_trickles_is_not_waited_for(shop, owner, monkeypatch):
+    monkeypatch.setattr("app.web.guard.UPLOAD_GRACE_SECONDS", 0.05)
+    async with Slow(shop, owner, 1) as (trickle,):
+        await trickle
+        assert trickle.result()["status"] == 408
+    assert not shop.app.uploads.seated
+
+
+async def test_an_upload_at_the_slowest_pace_that_is_allowed_arrives(shop, owner, monkeypatch):
+    monkeypatch.setattr("app.web.guard.UPLOAD_GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("app.web.guard.UPLOAD_BYTES_PER_SECOND_MIN", 1)  # what has come buys hours: only what never comes is late
+    arrived = asyncio.get_running_loop().time
+
+    async def chunks():
+        yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.jpg"\r\n\r\n'
+        until = arrived() + 0.1  # past the grace
+        while arrived() < until:
+            await asyncio.sleep(0.01)
+        yield drawn() + b"\r\n--x--\r\n"
+
+    headers = JSON | {"content-type": "multipart/form-data; boundary=x"}
+    assert (await owner.post("/seller/pictures", content=chunks(), headers=headers)).status_code == 201
+
+
+class Slow:
+    """Uploads of one sender that have begun and do not go on, for as long as the block lasts."""
+
+    def __init__(self, shop, client, uploads: int):
+        self.shop, self.client, self.uploads = shop, client, uploads
+        self.gone = asyncio.Event()
+
+    async def __aenter__(self) -> list[asyncio.Task]:
+        before = self.shop.app.uploads.seated
+        self.tasks = [asyncio.create_task(self.upload()) for _ in range(self.uploads)]
+        while self.shop.app.uploads.seated < before + self.uploads:
+            await asyncio.sleep(0)
+        return self.tasks
+
+    async def __aexit__(self, *error) -> None:
+        self.gone.set()
+        await asyncio.gather(*self.tasks)
+
+    async def upload(self) -> dict:
+        messages = [{"type": "http.request", "body": b"a", "more_body": True}]
+        told = {}
+
+        async def receive():
+            if messages:
+                return messages.pop()
+            await self.gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message):
+            told.update(message)
+
+        headers = [(b"host", HOST.encode()), (b"cookie", self.client.headers["cookie"].encode()), (b"accept", b"application/json")]
+        await self.shop.app(
+            {"type": "http", "method": "POST", "path": "/seller/pictures", "raw_path": b"/seller/pictures", "query_string": b"",
+             "headers": headers, "client": ("127.0.0.1", 50_000)},
+            receive,
+            send,
+        )  # fmt: skip
+        return told
 
 
 async def test_a_plain_form_comes_back_with_the_picture_and_all_that_was_typed(shop, owner):

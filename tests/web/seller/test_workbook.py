@@ -121,7 +121,7 @@ async def test_more_rows_than_a_sheet_has_are_refused_with_a_sentence(shop, owne
     for file in (f"{ORDERS}?state=PAID", MONEY):  # counted on the way
         refused = await owner.get(file)
         assert refused.status_code == 422 and "or take it as CSV" in refused.text
-    assert not exports.handing.places.taken and not await shop.rows("SELECT 1 FROM audit")
+    assert not exports.handing.seats.taken and not await shop.rows("SELECT 1 FROM audit")
 
 
 async def test_a_cell_that_no_sheet_holds_is_refused_and_not_shortened(folders):
@@ -142,7 +142,7 @@ async def test_whatever_breaks_on_the_way_leaves_nothing_behind(folders, monkeyp
     monkeypatch.setattr(workbook, "BUILD_SECONDS_MAX", 0.3)
     with pytest.raises(BadInput, match="took too long"):
         await books.write(1, "sheet", ("a",), never(), UTC)
-    assert not list(folders.iterdir()) and not books.places.taken
+    assert not list(folders.iterdir()) and not books.seats.taken
     monkeypatch.undo()
     monkeypatch.setattr("tempfile.tempdir", str(folders / "nowhere"))
     with pytest.raises(Refused, match="could not be written"):
@@ -204,7 +204,7 @@ async def test_a_shop_has_one_in_the_making_and_others_wait_in_line(monkeypatch)
     with pytest.raises(Refused, match="taking several files"):
         await books.write(1, "s", ("a",), pieces_of(), UTC)
     third = asyncio.create_task(books.write(3, "s", ("a",), pieces_of([["c"]]), UTC))
-    while not books.places.taken[3]:
+    while not books.seats.taken[3]:
         await asyncio.sleep(0)
     monkeypatch.setattr(workbook, "WAITING_SECONDS_MAX", 0.01)
     with pytest.raises(Refused, match="Other files"):
@@ -213,4 +213,4 @@ async def test_a_shop_has_one_in_the_making_and_others_wait_in_line(monkeypatch)
     for file in await asyncio.gather(first, second, third):
         with file:
             assert len(Book(file.read()).lines) == 1
-    assert not books.places.taken
+    assert not books.seats.taken
