@@ -10,7 +10,9 @@ Guarantees
   who presses once or twice costs no question, and nobody gains by it but one who is already at the limit elsewhere: at most that
   fifteenth for every further process. Smaller limits have no credit and are exact to the call.
 
-The gate gone: each process counts for itself until it is back. Bounded: `names_max` names, the oldest forgotten first.
+The gate gone: each process counts for itself until it is back. Bounded: `names_max` names; the oldest is forgotten first, of those
+who called once, then of all. Whoever called once, as nearly all of a crowd do, is remembered as one number: a hundred thousand
+lists would have the garbage collector stop the process for a tenth of a second.
 """
 
 import itertools
@@ -46,7 +48,8 @@ class Limiter:
         self._calls_max, self._window = calls_max, window_seconds
         self._credit_calls = calls_max // CREDIT_SHARE if calls_max >= EXACT_CALLS else 0
         self._names_max = names_max
-        self._calls: dict[object, _Calls] = {}
+        self._once: dict[object, float] = {}  # name -> when its only call was let pass on credit
+        self._calls: dict[object, _Calls] = {}  # everybody else
         self._process, self._numbers = secrets.token_hex(6), itertools.count()
 
     async def allow(self, name: object) -> int:
@@ -57,7 +60,9 @@ class Limiter:
     def look(self, name: object) -> int:
         """What this process can say by itself -> 0: passed, on credit; seconds to wait; or ASK: `ask` must follow at once."""
         now = monotonic()
-        calls = self._calls.get(name) or self._remember(name)
+        if self._passes_once(name, now):
+            return 0
+        calls = self._of(name)
         if calls.shut_until > now:
             return math.ceil(calls.shut_until - now)
         made_at = calls.made_at
@@ -73,25 +78,28 @@ class Limiter:
 
     def passes_on_credit(self, name: object) -> bool:
         """-> whether `look` would say 0; then the call is counted as by `look`, else not at all."""
+        now = monotonic()
+        if self._passes_once(name, now):
+            return True
         if not self.has_credit(name):
             return False
-        calls, now = self._calls.get(name) or self._remember(name), monotonic()
+        calls = self._of(name)
         calls.made_at.append(now)
         calls.owed.append(now)
         return True
 
     def has_credit(self, name: object) -> bool:
         """Would `look` say 0? Counts nothing."""
+        now = monotonic()
         calls = self._calls.get(name)
         if calls is None:
-            return self._credit_calls > 0
-        now = monotonic()
+            return (self._once.get(name, -math.inf) > now - self._window) < self._credit_calls
         return calls.shut_until <= now and sum(at > now - self._window for at in calls.made_at) < self._credit_calls
 
     async def ask(self, name: object) -> int:
         """Have the call that `look` just took in counted by the gate, with those that are owed -> 0, or seconds to wait."""
         now = monotonic()
-        calls = self._calls.get(name) or self._remember(name)
+        calls = self._of(name)
         made_at = calls.made_at[-1] if calls.made_at else now
         owed, calls.owed = [at for at in calls.owed if at > now - self._window], []
         told = [(self._call_name(), round((now - at) * 1e6)) for at in owed]
@@ -112,8 +120,27 @@ class Limiter:
     def _call_name(self) -> str:
         return f"{self._process}{next(self._numbers):x}"
 
-    def _remember(self, name: object) -> _Calls:
-        if len(self._calls) >= self._names_max:
-            del self._calls[next(iter(self._calls))]
-        calls = self._calls[name] = _Calls()
+    def _passes_once(self, name: object, now: float) -> bool:
+        """-> whether this is the only call that is remembered of this name, and it is on credit; then it is counted."""
+        if not self._credit_calls or name in self._calls or self._once.get(name, -math.inf) > now - self._window:
+            return False
+        if name not in self._once:
+            self._make_room()
+        self._once[name] = now
+        return True
+
+    def _of(self, name: object) -> _Calls:
+        calls = self._calls.get(name)
+        if calls is None:
+            made_at = self._once.pop(name, None)
+            self._make_room()
+            calls = self._calls[name] = _Calls()
+            if made_at is not None:
+                calls.made_at.append(made_at)
+                calls.owed.append(made_at)
         return calls
+
+    def _make_room(self) -> None:
+        if len(self._once) + len(self._calls) >= self._names_max:
+            names = self._once or self._calls
+            del names[next(iter(names))]

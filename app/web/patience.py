@@ -6,9 +6,9 @@ their own bound (guard.py). A connection costs a timer only while a head is inco
 
 An application with an `at_once(scope, body)` is asked it when a request came whole in one piece: what it answers (ready.py), then
 or when the one reply it lacks has come, goes out in one write, and no task is made. Whatever else comes, or whatever goes wrong
-there, is an ordinary ASGI request. Those who send something (the crowd that presses Buy) are served in the order they came,
-TURN_SECONDS at a time, and everybody else in between (R13): a page needs several turns of the loop, and must not wait for the whole
-crowd in each of them.
+there, is an ordinary ASGI request. The crowd that presses Buy is not even read when it comes: it is read and answered in the order
+it came, TURN_SECONDS at a time, and everybody else in between (R13). A page needs several turns of the loop, and must not wait for
+the whole crowd in each of them; while one is being made, the crowd's turns are shorter still.
 """
 
 import asyncio
@@ -28,6 +28,9 @@ from app.web.ready import Later, lines
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 32 * 1024
 TURN_SECONDS = 0.0003
+TURN_SECONDS_SHARED = 0.0001  # while somebody else's request is under way
+CROWD = b"POST /drops/"  # what the crowd's requests begin with
+UNREAD_BYTES_MAX = 64 * 1024  # of one connection, before its sender has to wait
 
 log = logging.getLogger("doorman.web")
 
@@ -44,29 +47,40 @@ def _servers_own(state: ServerState) -> bytes:
 
 
 class Crowd:
-    """The requests of one server that wait for their turn."""
+    """The connections of one server that wait for their turn to be read."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop):
         self._loop = loop
-        self._waiting: deque[tuple[Patience, RequestResponseCycle, Any]] = deque()
-        self._serving = False  # now, or soon
+        self._waiting: deque[Patience] = deque()
+        self._is_due = False  # there will be a turn
+        self.in_turn = False  # what happens now happens for the crowd
+        self.others = 0  # requests of everybody else that are under way
 
-    def join(self, connection: "Patience", cycle: RequestResponseCycle, app: Any) -> None:
-        self._waiting.append((connection, cycle, app))
-        if not self._serving:
-            self._serving = True
+    def join(self, connection: "Patience") -> None:
+        self._waiting.append(connection)
+        if not self._is_due:
+            self._is_due = True
             self._loop.call_soon(self._serve)
 
     def _serve(self) -> None:
-        until = monotonic() + TURN_SECONDS
+        until = monotonic() + (TURN_SECONDS_SHARED if self.others else TURN_SECONDS)
+        self.in_turn = True
         try:
             while self._waiting and monotonic() < until:
-                connection, cycle, app = self._waiting.popleft()
-                connection.answer_or_start(cycle, app)
+                self._waiting.popleft().read_waiting()
         finally:
-            self._serving = bool(self._waiting)
-            if self._serving:
+            self.in_turn = False
+            self._is_due = bool(self._waiting)
+            if self._is_due:
                 self._loop.call_soon(self._serve)
+
+    async def beside(self, app: Any, scope: Any, receive: Any, send: Any) -> None:
+        """Somebody else's request, from its first step to its last."""
+        self.others += 1
+        try:
+            await app(scope, receive, send)
+        finally:
+            self.others -= 1
 
 
 class Patience(HttpToolsProtocol):
@@ -82,6 +96,8 @@ class Patience(HttpToolsProtocol):
             self.server_state.crowd = Crowd(self.loop)
         self._crowd: Crowd = self.server_state.crowd
         self._reading = False
+        self._unread: list[bytes] = []  # what came while this connection waits for its turn
+        self._unread_bytes = 0
         self._held: tuple[RequestResponseCycle, Any] | None = None  # a request whose body may be in what is being read
         self._answered = False  # a request of what is being read
 
@@ -94,6 +110,25 @@ class Patience(HttpToolsProtocol):
         super().connection_lost(error)
 
     def data_received(self, data: bytes) -> None:
+        if not self._unread and not data.startswith(CROWD):
+            self._read(data)
+            return
+        self._unread.append(data)
+        self._unread_bytes += len(data)
+        if len(self._unread) == 1:
+            self._unset_keepalive_if_required()
+            self._crowd.join(self)
+        elif self._unread_bytes > UNREAD_BYTES_MAX:
+            self.flow.pause_reading()
+
+    def read_waiting(self) -> None:
+        """It is this connection's turn."""
+        unread, self._unread, self._unread_bytes = self._unread, [], 0
+        if self.parser is not None:  # it is still there
+            self.flow.resume_reading()
+            self._read(unread[0] if len(unread) == 1 else b"".join(unread))
+
+    def _read(self, data: bytes) -> None:
         self._head_bytes += len(data)
         self._reading, self._answered = True, False
         super().data_received(data)
@@ -117,31 +152,25 @@ class Patience(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         super().on_message_complete()
         held, self._held = self._held, None
-        if held is None:
-            return
-        if held[0].scope["method"] == "POST":
-            self._crowd.join(self, *held)
-        else:
-            self.answer_or_start(*held)
+        if held is not None and not held[0].disconnected and not self._answer_at_once(*held):
+            self._start(*held)
 
     # at once
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """uvicorn starts an application when the head is there; here it is held until the end of what came with the head."""
         if self._at_once is None or not self._reading:
-            super()._start_asgi_task(cycle, app)
+            self._start(cycle, app)
         else:
             self._held = (cycle, app)
 
     def _start_held(self) -> None:
         held, self._held = self._held, None
         if held is not None:
-            super()._start_asgi_task(*held)
+            self._start(*held)
 
-    def answer_or_start(self, cycle: RequestResponseCycle, app: Any) -> None:
-        """The request is complete, and it is its turn."""
-        if not cycle.disconnected and not self._answer_at_once(cycle, app):
-            super()._start_asgi_task(cycle, app)
+    def _start(self, cycle: RequestResponseCycle, app: Any) -> None:
+        super()._start_asgi_task(cycle, app if self._crowd.in_turn else partial(self._crowd.beside, app))
 
     def _answer_at_once(self, cycle: RequestResponseCycle, app: Any) -> bool:
         """-> whether it was answered, or will be."""
@@ -173,7 +202,7 @@ class Patience(HttpToolsProtocol):
         if cycle.disconnected or self.transport.is_closing():
             return
         if answer is None:
-            super()._start_asgi_task(cycle, app)
+            super()._start_asgi_task(cycle, app)  # the crowd's, as it was
         else:
             self._write_answer(cycle, *answer)
 

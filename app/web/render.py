@@ -69,16 +69,18 @@ Drop is app.domain.drops.Drop; the other shapes stand below. Forms are plain HTM
 enhances them: `hx-post` on the same address sends HX-Request-Type: partial and gets the fragment named above.
 """
 
+import asyncio
 import functools
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from babel import Locale
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 
 from app import clock, languages
 from app.clock import iso
@@ -94,6 +96,7 @@ from app.web.share_picture import address as share_address
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "templates"
 STATIC = ROOT / "static"
+BETWEEN_TEMPLATES_SECONDS = 0.005
 STATIC_HASH_CHARACTERS = 12
 
 
@@ -338,6 +341,13 @@ def static(name: str) -> str:
     return f"/static/{name}?v={hashlib.sha256(path.read_bytes()).hexdigest()[:STATIC_HASH_CHARACTERS]}"
 
 
+def _bytecode_cache() -> FileSystemBytecodeCache | None:
+    """-> where processes of this user keep templates that were compiled (jinja2 looks whose folder it is); None: nowhere."""
+    with suppress(OSError, RuntimeError):
+        return FileSystemBytecodeCache()
+    return None
+
+
 class Renderer:
     """Draws templates. `development` shows what production must not link to."""
 
@@ -349,6 +359,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=development,
+            bytecode_cache=_bytecode_cache(),
             extensions=["jinja2.ext.i18n"],
         )
         self.environment.install_gettext_callables(languages._, languages.ngettext, newstyle=True)
@@ -377,6 +388,12 @@ class Renderer:
             development=development,
             shop_name=shop_name,
         )
+
+    async def compile_ahead(self) -> None:
+        """Compile every template, a little at a time: whoever first needs one, perhaps in a drop's first second, need not wait."""
+        for name in self.environment.list_templates():
+            self.environment.get_template(name)
+            await asyncio.sleep(BETWEEN_TEMPLATES_SECONDS)
 
     def page(self, name: str, *, signed_in: bool, path: str, **context: Any) -> str:
         """-> a whole page; jinja2.TemplateError when it cannot be drawn."""

@@ -23,6 +23,7 @@ from app.logs import configure_log
 from app.settings import Settings
 from app.web.app import create_app
 from app.web.patience import Patience
+from app.web.render import Renderer
 
 LISTEN_FD = "DOORMAN_LISTEN_FD"
 GRACE_SECONDS = 5
@@ -31,7 +32,7 @@ BACKLOG_CONNECTIONS = 16_384  # the whole crowd may knock in the same second
 SOCKET_BYTES_MAX = 4096  # one inbound message; the hub judges the finer bound
 SOCKET_QUEUE_MAX = 4
 PING_SECONDS = 20.0
-GARBAGE_THRESHOLDS = (10_000, 20, 100)  # requests leave few cycles behind; Python's own 700 looks for them after every tenth
+GARBAGE_THRESHOLDS = (5_000, 20, 100)  # requests leave few cycles behind; Python's own 700 looks for them after every tenth
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -64,7 +65,18 @@ def listening_socket(host: str, port: int) -> socket.socket:
 async def serve(settings: Settings, listening: socket.socket) -> None:
     """Serve until a signal says stop."""
     async with wiring.web(settings) as parts:
-        await Server(configuration(create_app(parts))).serve(sockets=[listening])
+        app = create_app(parts)
+        warming = asyncio.create_task(warm(app.problems.renderer))
+        try:
+            await Server(configuration(app)).serve(sockets=[listening])
+        finally:
+            warming.cancel()
+
+
+async def warm(renderer: Renderer) -> None:
+    """What the first people would wait for, made beside them."""
+    await renderer.compile_ahead()
+    spare_collections()
 
 
 def configuration(app) -> uvicorn.Config:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvicorn
 import websockets
+from uvicorn.server import ServerState
 
 from app.web import patience
 from app.web.patience import HEAD_BYTES_MAX, Patience
@@ -97,6 +98,86 @@ async def test_a_socket_lives_on(port):
         await asyncio.sleep(2 * HEAD_SECONDS)
         await live.send("there?")
         assert await live.recv() == "still here"
+
+
+async def test_what_follows_a_press_on_its_connection_is_read_after_it(port):
+    press = b"POST /drops/lamp/buy HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na=b"
+    async with connection(port) as (reader, writer):
+        for part in (press, GET.replace(b"/ ", b"/slow ", 1), press[:30], press[30:], GET):
+            writer.write(part)
+            await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            heard = b"".join([await reader.readuntil(b"ok") for _ in range(4)])
+        assert heard.count(b"HTTP/1.1 200") == 4
+
+
+class Wired:
+    """A connection whose server has no time for the crowd."""
+
+    def __init__(self, config, state):
+        self.turns, self.reads = [], True
+        self.connection = Patience(config=config, server_state=state, app_state={}, _loop=self)
+        self.connection.connection_made(self)
+
+    def call_soon(self, turn):
+        self.turns.append(turn)
+
+    def call_later(self, seconds, *what):
+        return asyncio.get_running_loop().call_later(seconds, *what)
+
+    def create_task(self, task):
+        return asyncio.get_running_loop().create_task(task)
+
+    def get_extra_info(self, name):
+        return None
+
+    def get_protocol(self):
+        return self.connection
+
+    def pause_reading(self):
+        self.reads = False
+
+    def resume_reading(self):
+        self.reads = True
+
+    def is_closing(self):
+        return False
+
+    def close(self):
+        pass
+
+    def write(self, data):
+        self.wrote = data
+
+
+@pytest.fixture
+async def wired():
+    config = uvicorn.Config(application, http=Patience, log_config=None)
+    config.load()
+    return Wired(config, ServerState())
+
+
+PRESS = b"POST /drops/lamp/buy HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+
+
+async def test_whoever_sends_more_than_may_wait_for_a_turn_has_to_wait(wired, monkeypatch):
+    monkeypatch.setattr(patience, "UNREAD_BYTES_MAX", 1000)
+    wired.connection.data_received(PRESS.replace(b": 0", b": 5000"))
+    while wired.reads:
+        wired.connection.data_received(b"x" * 100)
+    assert 1000 < wired.connection._unread_bytes <= 1100
+    assert wired.connection.cycle is None  # not a byte was read
+    [turn] = wired.turns
+    turn()
+    assert wired.reads
+    assert len(wired.connection.cycle.body) > 900
+
+
+async def test_whoever_has_gone_before_their_turn_is_not_read(wired):
+    wired.connection.data_received(PRESS)
+    wired.connection.connection_lost(None)
+    wired.turns.pop()()
+    assert wired.connection.cycle is None
 
 
 async def test_a_head_without_end_is_refused(port):

@@ -179,12 +179,12 @@ async def test_whatever_is_odd_is_left_to_the_ordinary_way(shop, port, monkeypat
 
 
 class Press:
-    """A request of the crowd whose answer takes some of the clock."""
+    """A connection of the crowd whose request takes some of the clock."""
 
     def __init__(self, clock, seconds, fails=False):
         self.clock, self.seconds, self.fails, self.served = clock, seconds, fails, 0
 
-    def answer_or_start(self, cycle, app):
+    def read_waiting(self):
         self.clock[0] += self.seconds
         self.served += 1
         if self.fails:
@@ -207,7 +207,7 @@ def test_the_crowd_is_served_a_turn_at_a_time_in_its_order(monkeypatch, share, a
     monkeypatch.setattr(patience, "monotonic", lambda: clock[0])
     crowd, presses = patience.Crowd(loop), [Press(clock, share * patience.TURN_SECONDS) for _ in range(12)]
     for press in presses:
-        crowd.join(press, None, None)
+        crowd.join(press)
     assert len(loop.soon) == 1
     served = []
     while loop.soon:
@@ -218,12 +218,32 @@ def test_the_crowd_is_served_a_turn_at_a_time_in_its_order(monkeypatch, share, a
     assert served[-1] == 12
 
 
+async def test_turns_are_shorter_while_somebody_elses_request_is_under_way(monkeypatch):
+    clock, loop = [0.0], Turns()
+    monkeypatch.setattr(patience, "monotonic", lambda: clock[0])
+    crowd, presses = patience.Crowd(loop), [Press(clock, patience.TURN_SECONDS / 10) for _ in range(20)]
+    for press in presses:
+        crowd.join(press)
+    under_way = asyncio.Event()
+
+    async def page(scope, receive, send):
+        loop.soon.pop()()
+        under_way.set()
+
+    await crowd.beside(page, None, None, None)
+    beside = sum(press.served for press in presses)
+    loop.soon.pop()()
+    assert under_way.is_set()
+    assert 1 <= beside < sum(press.served for press in presses) - beside
+    assert crowd.others == 0
+
+
 def test_one_who_cannot_be_served_stops_nobody_behind(monkeypatch):
     clock, loop = [0.0], Turns()
     monkeypatch.setattr(patience, "monotonic", lambda: clock[0])
     crowd, presses = patience.Crowd(loop), [Press(clock, 0.0, fails=True), Press(clock, 0.0)]
     for press in presses:
-        crowd.join(press, None, None)
+        crowd.join(press)
     with pytest.raises(RuntimeError):
         loop.soon.pop()()
     loop.soon.pop()()
