@@ -24,8 +24,8 @@ SHOPPERS_MAX = 200_000
 HOLD_SECONDS_MIN = 1.0
 DOOR_HELP = {
     "pause": "pause a drop",
-    "resume": "resume a paused or closed drop",
-    "close": "close a drop",
+    "resume": "resume a paused drop",
+    "close": "close a drop for good: it never opens again",
     "cancel": "cancel a drop for good: its holds end, and everybody's money goes back in full",
 }
 REFUSED_STAFF = {
@@ -33,8 +33,10 @@ REFUSED_STAFF = {
     "too_many": "the shop has no room for more staff",
     "too_often": "too many were invited within the hour",
 }
+ACTOR = "command line"  # in the audit log
 PROGRESS_SECONDS = 1.0
 DOORS = {"pause": "paused", "resume": "open", "close": "closed", "cancel": "cancelled"}
+ELSEWHERE = "elsewhere"  # stands for every country that has no shipping fee of its own
 MAILS_MAX = 500
 ATTENTION_MAX = 1000
 BOOKS_COLUMNS = (
@@ -124,7 +126,19 @@ def _parser() -> argparse.ArgumentParser:
         help="what comes back is held for the next in line, or everybody is told at once (%(default)s)",
     )
     one.add_argument("--description", default="")
+    one.add_argument(
+        "--tax-rate", type=_percent, default=0, metavar="PERCENT", help="included in the price, such as 19 or 7.25 (none)"
+    )
     one.add_argument("--ships", action="store_true", help="ask where it goes before paying")
+    one.add_argument(
+        "--shipping-fee",
+        action="extend",
+        nargs="+",
+        type=_fee,
+        default=[],
+        metavar="COUNTRY=AMOUNT",
+        help="of a drop that ships, such as DE=4.90; elsewhere=9.90 is for all others, and without it nothing is sent there (free)",
+    )
     one.add_argument("--shop", metavar="N", help="number or name of the shop (the first one)")
     for verb in DOORS:
         one = _add(drops, verb, DOOR_HELP[verb], _drop_door)
@@ -273,7 +287,8 @@ def _demo(arguments) -> None:
 
 def _shop_create(arguments) -> None:
     async def create(office):
-        return {"id": await office.ledger.create_shop(arguments.name, arguments.owner), "name": arguments.name}
+        shop_id = await office.ledger.create_shop(arguments.name, arguments.owner, actor=ACTOR)
+        return {"id": shop_id, "name": arguments.name}
 
     _print(_in_office(arguments.data, create))
 
@@ -288,7 +303,7 @@ def _staff_add(arguments) -> None:
         from app.ledger import Invited
 
         shop_id = await _shop_id(office.ledger, arguments.shop)
-        invited = await office.ledger.invite(shop_id, email, written, Role(arguments.role), "command line", None)
+        invited = await office.ledger.invite(shop_id, email, written, Role(arguments.role), ACTOR, None)
         if invited is not Invited.INVITED:
             raise BadInput(f"{written} could not be added: {REFUSED_STAFF[invited.value]}", field="email")
         await office.feed.publish("sellers")
@@ -317,6 +332,7 @@ def _drop_create(arguments) -> None:
 
     variants = _variants(arguments.quantity, arguments.variant)
     price_minor = parse_minor(arguments.price, arguments.currency)
+    fees = _fees(arguments.shipping_fee, arguments.currency, arguments.ships)
 
     async def create(office):
         from app.ledger import NewDrop
@@ -340,7 +356,10 @@ def _drop_create(arguments) -> None:
                 payment_attempts=arguments.attempts,
                 offer_seconds=arguments.offer,
                 waitlist=arguments.waitlist,
+                tax_basis_points=arguments.tax_rate,
+                shipping_fees=fees or None,
             ),
+            actor=ACTOR,
         )
 
     public_url, drop = _in_office(arguments.data, create)
@@ -360,7 +379,7 @@ def _drop_door(arguments) -> None:
         from app.domain.drops import Door
         from app.purchase.drops import change_door
 
-        drop = await change_door(office, arguments.slug, Door(arguments.door))
+        drop = await change_door(office, arguments.slug, Door(arguments.door), actor=ACTOR)
         return drop, await _all_is_back(office, drop) if arguments.wait else None
 
     drop, cancelling = _in_office(arguments.data, change)
@@ -382,7 +401,7 @@ def _drop_retire(arguments) -> None:
     async def leave(office):
         from app.purchase.retiring import retire
 
-        return await retire(office, arguments.slug)
+        return await retire(office, arguments.slug, actor=ACTOR)
 
     drop = _in_office(arguments.data, leave)
     _print({"slug": drop.slug, "retired": drop.retired})
@@ -395,7 +414,7 @@ def _drop_add_units(arguments) -> None:
     async def add(office):
         from app.purchase.drops import add_units
 
-        return await add_units(office, arguments.slug, arguments.variant, arguments.units)
+        return await add_units(office, arguments.slug, arguments.variant, arguments.units, actor=ACTOR)
 
     drop = _in_office(arguments.data, add)
     _print({"slug": drop.slug, "variants": [{"name": variant.name, "total": variant.units_total} for variant in drop.variants]})
@@ -472,7 +491,13 @@ def _order_refund(arguments) -> None:
         if order is None:
             raise NotFound(f"there is no order {arguments.order}")
         amount = parse_minor(arguments.amount, order.currency) if arguments.amount else None
-        return await refund_order(office.ledger, order.order_id, amount_minor=amount, restock=arguments.restock)
+        left = await office.ledger.left_to_refund(order.order_id)
+        wanted = await refund_order(office.ledger, order.order_id, amount_minor=amount, restock=arguments.restock)
+        if not wanted.repeated:
+            said = ("amount_minor", "currency", "restock", "purpose")
+            after = {name: getattr(wanted, name) for name in said}
+            await audited(office.ledger, order, "refunded", {"left_minor": left}, after)
+        return wanted
 
     wanted = _in_office(arguments.data, refund)
     _print(
@@ -488,28 +513,54 @@ def _order_refund(arguments) -> None:
 
 
 def _order_ask_again(arguments) -> int:
-    from app.purchase.refunding import ask_again
+    async def ask(office, order):
+        from app.purchase.refunding import ask_again
 
-    return _order_verb(arguments, "asked", lambda office, order_id: ask_again(office.ledger, order_id))
+        if done := await ask_again(office.ledger, order.order_id):
+            await audited(office.ledger, order, "asked again", None, None)
+        return done
+
+    return _order_verb(arguments, "asked", ask)
 
 
 def _order_give_back(arguments) -> int:
-    from app.purchase.refunding import give_back_unasked
+    async def give_back(office, order):
+        from app.purchase.refunding import give_back_unasked
 
-    return _order_verb(arguments, "given_back", give_back_unasked)
+        if done := await give_back_unasked(office, order.order_id):
+            state = (await office.ledger.order(order.order_id)).state
+            await audited(office.ledger, order, "given back unasked", {"state": order.state}, {"state": state})
+        return done
+
+    return _order_verb(arguments, "given_back", give_back)
 
 
 def _order_looked_at(arguments) -> int:
-    return _order_verb(arguments, "looked_at", lambda office, order_id: office.ledger.looked_at(order_id))
+    async def look(office, order):
+        story = await office.ledger.story(order.shop_id, order.order_id)
+        if done := await office.ledger.looked_at(order.order_id):
+            await audited(office.ledger, order, "looked at", {"why": [found.why for found in story.attention]}, None)
+        return done
+
+    return _order_verb(arguments, "looked_at", look)
 
 
 def _order_verb(arguments, word: str, work) -> int:
-    """Do something with one order and print whether it was done; exit code 1 where the order's state forbids it."""
+    """Do something with one order and print whether it was done; exit code 1 where there is none or its state forbids it."""
     from app.domain.ids import parse_order_id
 
-    done = _in_office(arguments.data, lambda office: work(office, parse_order_id(arguments.order)))
+    async def do(office):
+        order = await office.ledger.order(parse_order_id(arguments.order))
+        return order is not None and await work(office, order)
+
+    done = _in_office(arguments.data, do)
     _print({"order": arguments.order, word: done})
     return 0 if done else 1
+
+
+async def audited(ledger, order, action: str, before: dict | None, after: dict | None) -> None:
+    """What was done with an order stands in its shop's audit log."""
+    await ledger.audit(order.shop_id, ACTOR, action, f"order {order.order_id}", before, after)
 
 
 def _parcel_resubmit(arguments) -> int:
@@ -518,7 +569,7 @@ def _parcel_resubmit(arguments) -> int:
     async def resubmit(packer):
         if packer is None:
             raise BadInput("there is no warehouse: set DOORMAN_WAREHOUSE_URL")
-        return await packer.resubmit(parse_order_id(arguments.order))
+        return await packer.resubmit(parse_order_id(arguments.order), actor=ACTOR)
 
     outcome = _in_office(arguments.data, resubmit, room="packing")
     _print({"order": arguments.order, "parcel": outcome})
@@ -606,7 +657,9 @@ def _gate_rebuild(arguments) -> int:
         drop = await office.ledger.drop_by_slug(arguments.slug)
         if drop is None:
             raise NotFound(f"there is no drop named {arguments.slug}")
-        return await rebuild(office.ledger, office.gate, office.feed, drop.id, office.settings.journal_entries_max)
+        done = await rebuild(office.ledger, office.gate, office.feed, drop.id, office.settings.journal_entries_max)
+        await office.ledger.audit(drop.shop_id, ACTOR, "gate rebuilt", drop.slug, None, {"gate": str(done)})
+        return done
 
     outcome = str(_in_office(arguments.data, rebuild_one))
     _print({"drop": arguments.slug, "gate": outcome})
@@ -683,6 +736,28 @@ def _variants(quantity: int | None, variants: list[tuple[str, int]]) -> tuple[tu
     return tuple(variants)
 
 
+def _fees(fees: list[tuple[str, str]], currency: str, ships: bool) -> dict[str, int]:
+    """-> the fee of each country in minor units. BadInput where they contradict each other."""
+    from app.domain.addresses import COUNTRIES
+    from app.domain.drops import EVERYWHERE_ELSE
+    from app.domain.money import parse_minor
+
+    if fees and not ships:
+        raise BadInput("a drop that is not sent has no shipping fees: add --ships", field="shipping-fee")
+    found: dict[str, int] = {}
+    for name, amount in fees:
+        country = EVERYWHERE_ELSE if name == ELSEWHERE else name.upper()
+        if country not in COUNTRIES and country != EVERYWHERE_ELSE:
+            raise BadInput(f"{name!r} is no country such as DE, nor the word {ELSEWHERE}", field="shipping-fee")
+        if country in found:
+            raise BadInput(f"{name} has two shipping fees", field="shipping-fee")
+        try:
+            found[country] = parse_minor(amount, currency)
+        except BadInput as error:
+            raise BadInput(str(error), field="shipping-fee") from error
+    return found
+
+
 def _print(value) -> None:
     print(json.dumps(value, ensure_ascii=False))
 
@@ -748,6 +823,23 @@ def _moment(text: str) -> datetime:
     if moment.tzinfo is None:
         raise argparse.ArgumentTypeError(f"{text!r} names no time zone: add Z for UTC, or an offset such as +01:00")
     return moment.astimezone(UTC)
+
+
+def _percent(text: str) -> int:
+    """'7.25' -> 725 basis points."""
+    points = round(float(text) * 100) if re.fullmatch(r"[0-9]{1,3}([.][0-9]{1,2})?", text) else -1
+    if not 0 <= points <= 10_000:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a percentage from 0 to 100 with at most two decimals, such as 19 or 7.25"
+        )
+    return points
+
+
+def _fee(text: str) -> tuple[str, str]:
+    country, sign, amount = text.partition("=")
+    if not country or not sign or not amount:
+        raise argparse.ArgumentTypeError(f"{text!r} is not COUNTRY=AMOUNT, such as DE=4.90")
+    return country, amount
 
 
 def _variant(text: str) -> tuple[str, int]:

@@ -15,6 +15,7 @@ import pytest
 from app import cli, demo, up
 from app.domain.plan import HAS_ENDED
 from app.settings import Settings
+from tests.ledger.scene import open_scene
 from tests.mail.test_bounces import report as report_on
 
 
@@ -263,6 +264,13 @@ def test_the_settings_end_with_the_bound(doorman):
         (("--quantity", "1", "--opens-at", "now", "--hold", "nan"), "a hold lasts at least 1 s"),
         (("--variant", "S", "--opens-at", "now"), "'S' is not NAME=QTY"),
         (("--variant", "S=0", "--opens-at", "now"), "0 is below 1"),
+        (("--quantity", "1", "--opens-at", "now", "--tax-rate", "19%"), "'19%' is not a percentage from 0 to 100"),
+        (("--quantity", "1", "--opens-at", "now", "--tax-rate", "100.01"), "is not a percentage from 0 to 100"),
+        (("--quantity", "1", "--opens-at", "now", "--tax-rate", "7.125"), "with at most two decimals, such as 19 or 7.25"),
+        (
+            ("--quantity", "1", "--opens-at", "now", "--ships", "--shipping-fee", "DE"),
+            "'DE' is not COUNTRY=AMOUNT, such as DE=4.90",
+        ),
         (("--quantity", "1"), "--opens-at"),
     ],
 )
@@ -281,6 +289,14 @@ def test_wrong_usage_is_exit_code_2_and_says_what_is_right(capsys, arguments, se
         ((), "say how many units there are"),
         (("--quantity", "1", "--price", "49.001"), "EUR has 2 decimals"),
         (("--quantity", "1", "--currency", "EURO"), "is not an ISO 4217 currency code"),
+        (("--quantity", "1", "--shipping-fee", "DE=4.90"), "a drop that is not sent has no shipping fees: add --ships"),
+        (
+            ("--quantity", "1", "--ships", "--shipping-fee", "Germany=4.90"),
+            "'Germany' is no country such as DE, nor the word elsewhere",
+        ),
+        (("--quantity", "1", "--ships", "--shipping-fee", "DE=1", "de=2"), "de has two shipping fees"),
+        (("--quantity", "1", "--ships", "--shipping-fee", "DE=4.901"), "EUR has 2 decimals"),
+        (("--quantity", "1", "--ships", "--shipping-fee", "DE=-4.90"), "'-4.90' is not an amount"),
     ],
 )
 def test_contradictions_are_one_sentence(capsys, arguments, sentence):
@@ -331,7 +347,10 @@ async def test_a_lost_second_factor_is_reset_from_the_command_line(doorman, shop
     )
     said = answer(doorman("staff", "reset-second-factor", "ADA@example.com"))
     assert json.loads(said) == {"email": "ada@example.com", "second_factor": False}
-    assert await connection.fetchval("SELECT actor || ': ' || action FROM audit") == "command line: second factor removed"
+    newest = "SELECT actor || ': ' || action FROM audit ORDER BY id DESC LIMIT 1"
+    assert await connection.fetchval(newest) == "command line: second factor removed"
+    told = await connection.fetch("SELECT kind, recipient, data ->> 'what_changed' FROM messages")
+    assert [tuple(one) for one in told] == [("second_factor", "ada@example.com", "removed")]
     assert refusal(doorman("staff", "reset-second-factor", "ada@example.com")) == "doorman: ada@example.com has no second factor\n"
     await connection.close()
 
@@ -345,3 +364,125 @@ def test_somebody_is_put_on_the_staff_from_the_command_line(doorman, shop):
 
 def test_up_names_the_demos_owner_as_the_demo_makes_it():
     assert up.DEMO_OWNER == demo.OWNER
+
+
+# ---- the audit log, taxes and fees: in this process, which is quicker
+
+
+@pytest.fixture
+def run(redis_url, database_url, tmp_path, monkeypatch, capsys):
+    """Run a command in this process -> (exit code, standard output, standard error)."""
+    for name in [name for name in os.environ if name.startswith(("DOORMAN_", "STRIPE_"))]:
+        monkeypatch.delenv(name)
+    for name, value in {"REDIS_URL": redis_url, "DATABASE_URL": database_url, "DOORMAN_SECRET": "s" * 32}.items():
+        monkeypatch.setenv(name, value)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main([*map(str, arguments), "--data", str(tmp_path)])
+        return code, *capsys.readouterr()
+
+    assert run("shop", "create", "--name", "Field & Fog", "--owner", "ada@example.com")[0] == 0
+    return run
+
+
+def logged(database_url) -> list[tuple]:
+    """-> (actor, action, subject, before, after) of every entry of the audit log but the shop's own, oldest first."""
+
+    async def read():
+        async with open_scene(database_url) as scene:
+            return await scene.ledger.audit_log(1)
+
+    entries = [(one.actor, one.action, one.subject, one.before, one.after) for one in reversed(asyncio.run(read()))]
+    assert entries[0] == ("command line", "shop made", "Field & Fog", {}, {"owner": "ada@example.com"})
+    return entries[1:]
+
+
+def test_what_is_done_with_a_drop_is_in_the_audit_log_with_before_and_after(run, database_url):
+    assert run(*DROP, "--slug", "coat", "--quantity", "10", "--opens-at", "2031-05-01T20:00:00Z")[0] == 0
+    for verb in ("pause", "pause", "resume", "close"):
+        assert run("drop", verb, "coat")[0] == 0
+    assert run("drop", "resume", "coat")[0] == 1
+    assert run("drop", "add-units", "coat", "--units", "5")[0] == 1
+    assert run("gate", "rebuild", "coat")[0] == 0
+    assert run("drop", "retire", "coat")[0] == run("drop", "retire", "coat")[0] == 0
+    assert run(*DROP, "--slug", "hat", "--quantity", "10", "--opens-at", "now")[0] == 0
+    assert run("drop", "add-units", "hat", "--units", "5")[0] == run("drop", "add-units", "hat", "--units=-7")[0] == 0
+    assert run("drop", "cancel", "hat")[0] == 0
+    published, *moves = logged(database_url)
+    assert published[:4] == ("command line", "drop published", "Coat", {})
+    assert published[4] == {
+        "slug": "coat", "price_minor": 4900, "currency": "EUR", "opens_at": "2031-05-01 20:00:00+00:00", "closes_at": None,
+        "units": {"Standard": 10},
+    }  # fmt: skip
+    assert {entry[0] for entry in moves} == {"command line"}
+    assert [entry[1:] for entry in moves if entry[1] != "drop published"] == [
+        ("paused", "coat", {"door": "open"}, {"door": "paused"}),
+        ("resumed", "coat", {"door": "paused"}, {"door": "open"}),
+        ("ended", "coat", {"door": "open"}, {"door": "closed"}),
+        ("gate rebuilt", "coat", {}, {"gate": "agreed"}),
+        ("drop retired", "coat", {"retired": False}, {"retired": True}),
+        ("units added", "hat", {"Standard": 10}, {"Standard": 15}),
+        ("units taken away", "hat", {"Standard": 15}, {"Standard": 8}),
+        ("drop cancelled", "hat", {"door": "open"}, {"door": "cancelled"}),
+    ]
+
+
+def test_what_is_done_with_an_order_is_in_the_audit_log_with_before_and_after(run, database_url):
+    async def orders():
+        """-> (one that is paid, one whose outcome nobody knows)."""
+        async with open_scene(database_url) as scene:
+            scene.shop_id = 1
+            await scene.publish()
+            paid, (lost, _token) = await scene.paid(), await scene.charging()
+            await scene.hand.execute("UPDATE payments SET needs_attention = 'no answer' WHERE order_id = ANY($1)", [paid, lost])
+            await scene.hand.execute("UPDATE payments SET state = 'unknown' WHERE order_id = $1", lost)
+            return paid, lost
+
+    paid, lost = asyncio.run(orders())
+    assert run("order", "looked-at", paid)[0] == 0 and run("order", "looked-at", paid)[0] == 1
+    assert run("order", "refund", paid, "--amount", "9.00")[0] == 0
+    for _time in range(2):
+        assert run("order", "refund", paid, "--restock")[0] == 0
+    assert run("order", "ask-again", lost)[0] == run("order", "give-back", lost)[0] == 0
+    assert run("order", "give-back", lost)[0] == 1
+    looked, part, rest, asked, given = [entry[1:] for entry in logged(database_url)]
+    assert looked == ("looked at", f"order {paid}", {"why": ["no answer"]}, {})
+    assert part[:3] == ("refunded", f"order {paid}", {"left_minor": 4900})
+    assert (part[3]["amount_minor"], part[3]["currency"], part[3]["restock"]) == (900, "EUR", False)
+    assert rest[:3] == ("refunded", f"order {paid}", {"left_minor": 4000}) and rest[3]["amount_minor"] == 4000
+    assert asked == ("asked again", f"order {lost}", {}, {})
+    assert given == ("given back unasked", f"order {lost}", {"state": "PROCESSING"}, {"state": "CANCELLED"})
+
+
+def test_a_drop_is_created_with_its_tax_and_its_shipping_fees(run, database_url):
+    fees = ("--ships", "--shipping-fee", "DE=4.90", "at=6", "--shipping-fee", "elsewhere=19.90")
+    code, said, _ = run(*DROP, "--slug", "coat", "--quantity", "1", "--opens-at", "now", "--tax-rate", "7.25", *fees)
+    assert code == 0 and json.loads(said)["slug"] == "coat"
+    assert run(*DROP, "--slug", "hat", "--quantity", "1", "--opens-at", "now", "--ships")[0] == 0
+
+    async def read():
+        async with open_scene(database_url) as scene:
+            return [await scene.ledger.drop_by_slug(slug) for slug in ("coat", "hat")]
+
+    coat, hat = asyncio.run(read())
+    assert (coat.tax_basis_points, dict(coat.shipping_fees)) == (725, {"DE": 490, "AT": 600, "*": 1990})
+    assert (hat.tax_basis_points, hat.shipping_fees, hat.ships) == (0, None, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("\u200b", "Nothing of this can be seen."),
+        ("Coat\u202egnp.exe", "turns the direction of writing"),
+        ("Coat\nSold out", "a line break or another control character"),
+    ],
+)
+def test_a_name_that_nobody_sees_or_that_turns_the_writing_is_refused(run, name, why):
+    create = ("drop", "create", "--slug", "coat", "--price", "1", "--currency", "EUR", "--opens-at", "now")
+    for arguments, field in (
+        ((*create, "--title", name, "--quantity", "1"), "title"),
+        ((*create, "--title", "Coat", "--variant", f"{name}=1"), "variants"),
+        (("shop", "create", "--name", name, "--owner", "bo@example.com"), "name"),
+    ):
+        code, _, said = run(*arguments)
+        assert code == 1 and why in said and f"({field})" in said

@@ -217,9 +217,10 @@ class DropsPart(Pool):
             if done is None:
                 return False
             if done["actor"] is not None:
-                action = "units added" if done["units"] > 0 else "units taken away"
-                before, after = ({done["variant"]: done["total_after"] - less} for less in (done["units"], 0))
-                await note_audit(ask, done["shop_id"], done["actor"], action, done["slug"], before, after)
+                told = (done["slug"], *({done["variant"]: done["total_after"] - less} for less in (done["units"], 0)))
+                await note_audit(
+                    ask, done["shop_id"], done["actor"], "units added" if done["units"] > 0 else "units taken away", *told
+                )
             return True
 
     async def withdraw_adjustment(self, op_id: UUID) -> bool:

@@ -6,11 +6,12 @@ taking somebody off the staff ends what they can do at the next reading. A shop 
 do so hold the shop's row and count.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from app.domain.drops import Drop
 from app.domain.roles import RIGHTS, Right, Role
@@ -29,6 +30,7 @@ INVITES_PER_HOUR_MAX = 20  # of one shop: each is a mail to somebody who may not
 SECOND_FACTOR_TRIES_MAX = 5  # wrong codes of one person in SECOND_FACTOR_TRIES_SECONDS, whatever the session
 SECOND_FACTOR_TRIES_SECONDS = 15 * 60
 INVITED = "staff invited"
+ENGLISH = "en"
 
 
 class Invited(StrEnum):
@@ -163,7 +165,15 @@ class SellersPart(Pool):
 
     async def switch_shop(self, session_id: UUID, shop_id: int, fresh_id: UUID) -> bool:
         """Look at another shop; the session lives on as `fresh_id` -> False: its owner does not work there."""
-        return 0 < shop_id <= ID_MAX and await self._count("switch_shop", session_id, shop_id, fresh_id) == 1
+        if not 0 < shop_id <= ID_MAX:
+            return False
+        async with self._transaction() as ask:
+            switched = await ask.row("switch_shop", session_id, shop_id, fresh_id)
+            if switched is None:
+                return False
+            if switched["shop_before"] != shop_id:  # in the log of the shop that is looked at from now on, as a sign-in would be
+                await note_audit(ask, shop_id, switched["email"], "shop entered", switched["email"])
+            return True
 
     # drops
 
@@ -248,20 +258,24 @@ class SellersPart(Pool):
         row = await self._row("try_second_factor", email_norm, SECOND_FACTOR_TRIES_MAX, SECOND_FACTOR_TRIES_SECONDS)
         return None if row is None else SecondFactor(row["nonce"], row["confirmed"])
 
-    async def prove(self, seller: Seller, step: int, fresh_id: UUID, recovery_hashes: Sequence[bytes]) -> bool:
+    async def prove(
+        self, seller: Seller, step: int, fresh_id: UUID, recovery_hashes: Sequence[bytes], language: str = ENGLISH
+    ) -> bool:
         """A right code of this step -> the session lives on as `fresh_id`; False: that step, or a later one, was used before.
 
-        The first one ever puts the second factor into use, with these recovery codes.
+        The first one ever puts the second factor into use, with these recovery codes. `language`, here and below: the tag, such as
+        'de', of the mail that tells the person.
         """
         async with self._transaction() as ask:
             if not await ask.count("use_step", seller.email, step):
                 return False
-            if await ask.count("confirm_second_factor", seller.email):
+            if await ask.count("confirm_second_factor", seller.email, language):
                 await ask.count("put_recovery_codes", seller.email, list(recovery_hashes))
                 await note_audit(ask, seller.shop_id, seller.actor, "second factor set up", seller.email)
+                await _tell(ask, seller.email, language, "set_up")
             return await ask.count("prove_session", seller.session_id, seller.email, fresh_id) == 1
 
-    async def prove_by_recovery(self, seller: Seller, code_hash: bytes, fresh_id: UUID) -> bool:
+    async def prove_by_recovery(self, seller: Seller, code_hash: bytes, fresh_id: UUID, language: str = ENGLISH) -> bool:
         """A recovery code instead -> the session lives on as `fresh_id`; False: it is none of theirs, or was used."""
         async with self._transaction() as ask:
             if not await ask.count("use_recovery_code", seller.email, code_hash):
@@ -271,23 +285,30 @@ class SellersPart(Pool):
             await note_audit(
                 ask, seller.shop_id, seller.actor, "recovery code used", seller.email, {"left": left + 1}, {"left": left}
             )
+            await _tell(ask, seller.email, language, "code_used", left=left)
             return await ask.count("prove_session", seller.session_id, seller.email, fresh_id) == 1
 
     async def recovery_codes_left(self, email_norm: str) -> int:
         return await self._value("recovery_codes_left", email_norm)
 
-    async def renew_recovery_codes(self, seller: Seller, hashes: Sequence[bytes]) -> None:
+    async def renew_recovery_codes(self, seller: Seller, hashes: Sequence[bytes], language: str = ENGLISH) -> None:
         """Every earlier recovery code is void."""
         async with self._transaction() as ask:
             await ask.count("forget_recovery_codes", seller.email)
             await ask.count("put_recovery_codes", seller.email, list(hashes))
             await note_audit(ask, seller.shop_id, seller.actor, "recovery codes renewed", seller.email)
+            await _tell(ask, seller.email, language, "codes_renewed")
 
-    async def remove_second_factor(self, email_norm: str, actor: str) -> bool:
-        """Its owner begins anew: nothing counts as shown any more -> False: there was none."""
+    async def remove_second_factor(self, email_norm: str, actor: str, language: str | None = None) -> bool:
+        """Its owner begins anew: nothing counts as shown any more -> False: there was none.
+
+        `language` None: the one in which it was set up.
+        """
         async with self._transaction() as ask:
-            if not await ask.count("remove_second_factor", email_norm):
+            known = await ask.value("remove_second_factor", email_norm)
+            if known is None:
                 return False
+            await _tell(ask, email_norm, language or known, "removed", itself=actor == email_norm)
             await ask.count("nothing_proven", email_norm)
             for workplace in await ask.rows("workplaces", email_norm):
                 await note_audit(ask, workplace["shop_id"], actor, "second factor removed", email_norm)
@@ -298,6 +319,11 @@ class SellersPart(Pool):
     async def seller_sessions(self, email_norm: str) -> list[SellerSession]:
         """-> the open sessions of this person, the last one used first."""
         return [SellerSession(**row) for row in await self._rows("seller_sessions", email_norm, SESSIONS_SHOWN_MAX)]
+
+
+async def _tell(ask: Asker, email_norm: str, language: str, what: str, **more: object) -> None:
+    """The person hears of it by mail (templates/mail/second_factor.html), in the transaction of the change."""
+    await ask.count("tell_of_second_factor", email_norm, uuid4().hex, language, json.dumps({"what_changed": what, **more}))
 
 
 async def _member(ask: Asker, shop_id: int, seller_id: int):

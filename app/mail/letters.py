@@ -4,7 +4,7 @@ One template per kind (templates/mail/KIND.html) holds its sentences once, in th
 bodies are made of it: `p(sentence)`, `button(label, url)` and `digits(code)` draw a piece of the one or the other, `_layout.html`
 and `_layout.txt` put the shop around them. What a template may say: the columns of the ledger's view `letters`, the message's own
 data, `what` (the piece with its variant and number), `link_url` (the order on any device, where it can be paid without
-signing in), `drop_url` and `shop_url`.
+signing in), `drop_url` and `shop_url`; in a mail about no drop, to somebody who works here, `seller_url` and `shop_url`.
 
 Guarantees: a mail says what the ledger says now; links start with the public address, never with a request's; a subject is one
 line; everything in the HTML is escaped. A message that was written already is taken as it is.
@@ -27,6 +27,7 @@ from app.domain.links import link_key, order_link
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "mail"
 TEXT_CHARACTERS = 76  # of a line of plain text
 INSTALLATION = "Doorman"  # who writes where no seller does
+MOMENTS = ("opens_at", "changed_at")  # out of the message's JSON, where a moment is text
 STANDARD = ("", "Standard")  # variants of a drop that has only one and did not name it
 
 
@@ -77,8 +78,11 @@ class Letters:
 
     def _facts(self, message: Unwritten) -> dict[str, object]:
         facts = dict(message.facts)
-        if isinstance(facts.get("opens_at"), str):  # a moment, out of the message's JSON
-            facts["opens_at"] = datetime.fromisoformat(facts["opens_at"])
+        for name in MOMENTS:
+            if isinstance(facts.get(name), str):
+                facts[name] = datetime.fromisoformat(facts[name])
+        if facts.get("drop_slug") is None:  # to somebody who works here, about no drop
+            return facts | {"shop_name": INSTALLATION, "shop_url": self._public_url, "seller_url": f"{self._public_url}/seller"}
         drop_url = f"{self._public_url}/drops/{facts['drop_slug']}"
         order_url = f"{self._public_url}/orders/{message.order_id}" if message.order_id else drop_url
         linked = message.order_id and self._link_key

@@ -76,10 +76,11 @@ class Packer:
             return "unknown"
         return await self._create(claimed, token)
 
-    async def resubmit(self, order_id: UUID) -> str:
+    async def resubmit(self, order_id: UUID, *, actor: str | None = None) -> str:
         """The seller's word: look once more, and make it if the warehouse still lists none -> as `ship`.
 
-        NotFound: the order has no parcel. BadInput: it is made, withdrawn, or somebody acts on it just now.
+        `actor`: who said it, for the audit log. NotFound: the order has no parcel. BadInput: it is made, withdrawn, or somebody acts
+        on it just now.
         """
         parcel = await self._ledger.parcel(order_id)
         if parcel is None:
@@ -87,7 +88,12 @@ class Packer:
         if not await self._ledger.parcel_may_be_made_again(order_id, self._claim_dead):
             doing = "somebody acts on it just now" if parcel.claimed and parcel.number is None else f"it is {parcel.state}"
             raise BadInput(f"the parcel of {order_id} cannot be submitted again: {doing}")
-        return await self.ship(order_id, now=True)
+        outcome = await self.ship(order_id, now=True)
+        if actor is not None:
+            order = await self._ledger.order(order_id)
+            before, after = {"parcel": parcel.state}, {"parcel": order.parcel}
+            await self._ledger.audit(order.shop_id, actor, "parcel submitted again", f"order {order_id}", before, after)
+        return outcome
 
     async def _create(self, claimed: ClaimedParcel, token: UUID) -> str:
         if not await self._ledger.parcel_creating(claimed.order_id, token):

@@ -6,7 +6,7 @@ removes them.
 """
 
 from app.clock import now
-from app.domain.drops import Door, Drop
+from app.domain.drops import Drop
 from app.errors import BadInput, NotFound
 from app.purchase.books import books_of
 from app.purchase.drops import Office
@@ -14,13 +14,16 @@ from app.purchase.drops import Office
 TRIES_MAX = 5  # a gate that moves meanwhile: a settled mark, a late release
 
 
-async def retire(office: Office, slug: str) -> Drop:
-    """-> the retired drop. BadInput says what is still open; GateUnreachable: ask again. Safe to repeat."""
+async def retire(office: Office, slug: str, *, actor: str | None = None) -> Drop:
+    """-> the retired drop. BadInput says what is still open; GateUnreachable: ask again. Safe to repeat.
+
+    `actor`: who did it, for the audit log.
+    """
     drop = await office.ledger.drop_by_slug(slug)
     if drop is None:
         raise NotFound(f"there is no drop named {slug}")
     if not drop.retired:
-        await _close_the_books(office, drop)
+        await _close_the_books(office, drop, actor)
         await office.feed.publish("drop", drop=drop.id)
     for _ in range(TRIES_MAX):
         snapshot = await office.gate.snapshot(drop.id)
@@ -29,9 +32,8 @@ async def retire(office: Office, slug: str) -> Drop:
     raise BadInput(f"the gate of {slug} still moves; ask again in a moment")
 
 
-async def _close_the_books(office: Office, drop: Drop) -> None:
-    over = drop.door in (Door.CLOSED, Door.CANCELLED) or (drop.closes_at is not None and drop.closes_at <= now())
-    if not over:
+async def _close_the_books(office: Office, drop: Drop, actor: str | None) -> None:
+    if not drop.over(now()):
         raise BadInput(f"{drop.slug} is not over; close it first")
     books = await books_of(office.ledger, office.gate, drop.id, drop.slug)
     if not books["balanced"]:
@@ -39,5 +41,5 @@ async def _close_the_books(office: Office, drop: Drop) -> None:
     for name in ("offered", "held", "processing", "returning"):
         if books[name]:
             raise BadInput(f"{drop.slug} has {books[name]} units {name}; they end by themselves, ask again later")
-    if not await office.ledger.retire_drop(drop.id):
+    if not await office.ledger.retire_drop(drop.id, actor=actor):
         raise BadInput(f"an order of {drop.slug} has moved meanwhile; ask again")

@@ -7,12 +7,14 @@ import msgspec
 import pytest
 
 from app.domain.drops import DropPicture, Waitlist
+from app.domain.names import NOT_SEEN, TURNING
 from app.domain.plan import (
     Plan,
     PlannedFee,
     PlannedPicture,
     PlannedVariant,
     checked,
+    checked_words,
     copied,
     duration_text,
     plan_of,
@@ -233,3 +235,12 @@ def test_tax_and_fees_of_a_published_drop_are_planned_again():
     drop = replace(a_drop(), ships=True, tax_basis_points=725, shipping_fees={"DE": 490, "*": 1900})
     plan = plan_of(drop)
     assert (plan.tax, plan.fees) == ("7.25", fees(("DE", "4.90"), ("*", "19.00")))
+
+
+@pytest.mark.parametrize(("odd", "why"), [("\u200b\u2060", NOT_SEEN), ("Lamp\u202e", TURNING), ("\u2067Lamp", TURNING)])
+def test_names_that_nobody_sees_or_that_turn_the_writing_are_said_field_by_field(odd, why):
+    plan = changed(title=odd, slug="lamp", variants=(PlannedVariant("S", "5"), PlannedVariant(odd, "5")))
+    assert checked(plan, NOW).problems == {"title": why, "variant-2-name": why}
+    assert checked_words(plan).problems == {"title": why}
+    alike = checked(changed(variants=(PlannedVariant("S", "5"), PlannedVariant("S\u200b", "5"))), NOW)
+    assert set(alike.problems) == {"variant-2-name"}

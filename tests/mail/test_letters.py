@@ -11,6 +11,7 @@ from app.domain.links import link_key, order_link
 from app.mail.letters import TEMPLATES, Letters
 
 KINDS = sorted(path.stem for path in TEMPLATES.glob("[a-z]*.html"))
+ABOUT_A_DROP = [kind for kind in KINDS if kind != "second_factor"]
 LETTERS = Letters("https://shop.example")
 PAY = {"hold", "declined", "expires_soon", "your_turn"}
 
@@ -36,11 +37,11 @@ def test_the_kinds_of_the_outbox_all_have_words():
     sources = "".join(path.read_text() for path in Path("app/ledger").rglob("*") if path.suffix in (".py", ".sql"))
     told = set(re.findall(r'tell\(ask, [^,]+, "(\w+)"', sources)) | set(re.findall(r'offer="(\w+)"', sources))
     told |= {"hold", "your_turn", "refused", "waitlist_joined", "waitlist_closed", "drop_cancelled", "units_back", "expires_soon"}
-    told |= {"money_back", "opens_soon", "sign_in_code", "opening_moved"}
+    told |= {"money_back", "opens_soon", "sign_in_code", "opening_moved", "second_factor"}
     assert set(KINDS) == told
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ABOUT_A_DROP)
 def test_a_mail_is_one_line_of_subject_and_the_same_words_twice(kind):
     letter = LETTERS.write(message(kind))
     assert letter.subject and "\n" not in letter.subject
@@ -70,6 +71,48 @@ def test_a_mail_about_an_order_finds_it_on_any_device(kind):
     letter = Letters("https://shop.example", "s" * 32).write(told)
     link = "https://shop.example" + order_link(link_key("s" * 32), told.order_id)
     assert link in letter.text and f'href="{link}"' in letter.html
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize(
+    ("change", "subject", "sentence"),
+    [
+        (
+            {"what_changed": "set_up"},
+            {"en": "was set up", "de": "wurde eingerichtet"},
+            {"en": "From now on the codes of an app", "de": "Ab jetzt"},
+        ),
+        (
+            {"what_changed": "removed", "itself": True},
+            {"en": "was removed", "de": "wurde entfernt"},
+            {"en": "in your name, to be set up anew", "de": "in deinem Namen"},
+        ),
+        (
+            {"what_changed": "removed", "itself": False},
+            {"en": "was removed", "de": "wurde entfernt"},
+            {"en": "Whoever runs https://shop.example", "de": "Wer https://shop.example betreibt"},
+        ),
+        (
+            {"what_changed": "codes_renewed"},
+            {"en": "codes for the dashboard were renewed", "de": "wurden erneuert"},
+            {"en": "The earlier ones do not work", "de": "Die früheren gelten nicht mehr."},
+        ),
+        (
+            {"what_changed": "code_used", "left": 1},
+            {"en": "was used", "de": "wurde benutzt"},
+            {"en": "1 recovery code left.", "de": "Noch 1 Ersatzcode."},
+        ),
+    ],
+)
+def test_a_change_of_the_second_factor_is_told_in_its_readers_language(language, change, subject, sentence):
+    at = {"changed_at": "2026-12-01T20:00:00Z"}
+    letter = LETTERS.write(message("second_factor", order=False, language=language, drop_slug=None, shop_name=None, **change, **at))
+    assert subject[language] in letter.subject and "\n" not in letter.subject
+    text = " ".join(letter.text.split())
+    for body in (text, letter.html):
+        assert sentence[language] in body and "20:00 UTC" in body and "https://shop.example/seller" in body
+    assert text.endswith("Doorman https://shop.example") and f'lang="{language}"' in letter.html
+    assert {"en": "If that was not you", "de": "Warst du das nicht"}[language] in text
 
 
 def test_the_mail_of_a_place_leads_to_the_drop():

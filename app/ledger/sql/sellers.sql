@@ -55,8 +55,10 @@ WHERE id <> $1 AND email = $2 AND ended_at IS NULL AND expires_at > now() RETURN
 -- name: switch_shop
 -- Look at another shop that the session's owner works for; what it may do changes, and its id with it.
 UPDATE seller_sessions SET shop_id = $2, id = $3
-WHERE id = $1 AND ended_at IS NULL
-  AND EXISTS (SELECT FROM sellers WHERE sellers.email = seller_sessions.email AND sellers.shop_id = $2);
+FROM seller_sessions AS before
+WHERE seller_sessions.id = $1 AND before.id = $1 AND seller_sessions.ended_at IS NULL
+  AND EXISTS (SELECT FROM sellers WHERE sellers.email = seller_sessions.email AND sellers.shop_id = $2)
+RETURNING seller_sessions.email, before.shop_id AS shop_before;
 
 -- name: seller_drop
 -- One drop of this shop.
@@ -151,8 +153,8 @@ RETURNING nonce, confirmed_at IS NOT NULL AS confirmed;
 UPDATE second_factors SET step = $2, tries = 0, tries_since = now() WHERE email = $1 AND step < $2;
 
 -- name: confirm_second_factor
--- The first right code puts it into use.
-UPDATE second_factors SET confirmed_at = now() WHERE email = $1 AND confirmed_at IS NULL;
+-- The first right code puts it into use, by somebody who reads this language.
+UPDATE second_factors SET confirmed_at = now(), language = $2 WHERE email = $1 AND confirmed_at IS NULL;
 
 -- name: put_recovery_codes
 -- Hashes of codes for the day when the phone is gone.
@@ -183,7 +185,14 @@ WHERE id = $1 AND email = $2 AND ended_at IS NULL AND expires_at > now();
 
 -- name: remove_second_factor
 -- Its owner begins anew; the recovery codes go with it.
-DELETE FROM second_factors WHERE email = $1 AND confirmed_at IS NOT NULL;
+DELETE FROM second_factors WHERE email = $1 AND confirmed_at IS NOT NULL RETURNING language;
+
+-- name: tell_of_second_factor
+-- The person whose second factor changed is told, where the first shop that they work for writes to them.
+INSERT INTO messages (kind, subject_id, recipient, language, data)
+SELECT 'second_factor', $2, coalesce(email_written, email), $3,
+       $4::jsonb || jsonb_build_object('changed_at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+FROM sellers WHERE email = $1 ORDER BY id LIMIT 1;
 
 -- name: nothing_proven
 -- No session of this person has shown a second factor.

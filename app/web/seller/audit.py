@@ -13,6 +13,8 @@ from app.ledger import AuditEntry
 from app.web.call import Call
 from app.web.doors import TheseDoors, ThisCall
 from app.web.seller.access import PREFIX, ThisSeller
+from app.web.seller.staff import ROLES
+from app.web.seller.telling import PARCELS, STATES
 
 PAGE_ENTRIES = 50
 WORDS_CHARACTERS_MAX = 200
@@ -24,6 +26,8 @@ ACTIONS = (
     # people
     N_("signed in"),
     N_("signed out"),
+    N_("shop made"),
+    N_("shop entered"),
     N_("session ended"),
     N_("other sessions ended"),
     N_("second factor set up"),
@@ -48,6 +52,8 @@ ACTIONS = (
     N_("paused"),
     N_("resumed"),
     N_("ended"),
+    N_("drop retired"),
+    N_("gate rebuilt"),
     # rehearsals
     N_("rehearsal begun"),
     N_("rehearsal stopped"),
@@ -75,6 +81,93 @@ ACTIONS = (
     N_("webhook removed"),
     N_("webhook event sent again"),
 )
+
+
+# Every field that an entry may name, in words for people. The names of variants stand as their seller wrote them.
+FIELDS = {
+    # people
+    "browser": N_("browser"),
+    "open": N_("open sessions"),
+    "left": N_("recovery codes left"),
+    "role": N_("role"),
+    "owner": N_("owner"),
+    # plan and drop
+    "draft": N_("draft"),
+    "title": N_("title"),
+    "slug": N_("address"),
+    "description": N_("description"),
+    "price": N_("price"),
+    "price_minor": N_("price in the smallest unit"),
+    "currency": N_("currency"),
+    "time_zone": N_("time zone"),
+    "opens": N_("opens"),
+    "opens_at": N_("opens"),
+    "opens_which": N_("opens: which of the two"),
+    "closes": N_("closes"),
+    "closes_at": N_("closes"),
+    "closes_which": N_("closes: which of the two"),
+    "per_person": N_("pieces per person"),
+    "hold": N_("time to pay"),
+    "offer": N_("time to take an offer"),
+    "waitlist": N_("waiting list"),
+    "attempts": N_("attempts to pay"),
+    "ships": N_("sent by parcel"),
+    "served": N_("sent to"),
+    "countries": N_("countries"),
+    "shipping_countries": N_("countries"),
+    "tax": N_("tax included"),
+    "fees": N_("shipping fees"),
+    "variants": N_("variants"),
+    "pictures": N_("pictures"),
+    "units": N_("pieces"),
+    "total": N_("pieces"),
+    "variant": N_("variant"),
+    "door": N_("door"),
+    "retired": N_("retired"),
+    "gate": N_("gate"),
+    # rehearsals
+    "rehearsal": N_("rehearsal"),
+    "crowd": N_("crowd"),
+    "faults": N_("faults"),
+    # orders
+    "state": N_("state"),
+    "parcel": N_("parcel"),
+    "left_minor": N_("left to refund, in the smallest unit"),
+    "amount_minor": N_("amount in the smallest unit"),
+    "restock": N_("back on sale"),
+    "purpose": N_("purpose"),
+    "why": N_("reason"),
+    "mail": N_("mail"),
+    "changed": N_("changed"),
+    # shop
+    "business_name": N_("business name"),
+    "business_address": N_("business address"),
+    "tax_id": N_("tax number"),
+    "contact": N_("contact"),
+    "imprint": N_("imprint"),
+    "terms": N_("terms"),
+    "privacy": N_("privacy"),
+    "refunds": N_("refunds"),
+    # files
+    "drop": N_("drop"),
+    "since": N_("since"),
+    "until": N_("until"),
+    "searched": N_("searched"),
+    "file": N_("file"),
+    # programs
+    "key": N_("key"),
+    "scopes": N_("scopes"),
+    "webhook": N_("webhook"),
+    "kinds": N_("events"),
+    "url": N_("URL"),
+}
+VALUES = {  # field -> its values in words
+    "door": {"open": N_("open"), "paused": N_("paused"), "closed": N_("closed"), "cancelled": N_("cancelled")},
+    "role": {role.value: words for role, (words, _about) in ROLES.items()},
+    "state": {state: words for state, (_tone, words) in STATES.items()},
+    "parcel": {state: words for state, (_tone, words) in PARCELS.items()},
+}
+COMMAND_LINE = N_("command line")  # an actor; every other one is an address or the name of a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +199,7 @@ async def show_log(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Res
         actions=actions,
         older=f"{PREFIX}/audit?{urlencode(older)}" if len(entries) > PAGE_ENTRIES else None,
         newest=not call.query("before"),
+        command_line=COMMAND_LINE,
     )
 
 
@@ -116,10 +210,12 @@ def older_than(call: Call) -> int | None:
 
 
 def differences(entry: AuditEntry) -> list[Difference]:
-    """-> what changed, in the order in which it was written down."""
+    """-> what changed, in the order in which it was written down. Pieces stand beside the names of variants, which are nobody's to
+    translate."""
+    said = {} if entry.action in ("units added", "units taken away") else FIELDS
     names = dict.fromkeys((*entry.before, *entry.after))
     pairs = ((name, in_words(entry.before, name), in_words(entry.after, name)) for name in names)
-    return [Difference(name.replace("_", " "), before, after) for name, before, after in pairs if before != after]
+    return [Difference(_(said[name]) if name in said else name, before, after) for name, before, after in pairs if before != after]
 
 
 def in_words(values: Mapping[str, Any], name: str) -> str | None:
@@ -129,6 +225,8 @@ def in_words(values: Mapping[str, Any], name: str) -> str | None:
     value = values[name]
     if isinstance(value, bool):
         return _("yes") if value else _("no")
+    if isinstance(value, str) and value in VALUES.get(name, ()):
+        return _(VALUES[name][value])
     if isinstance(value, list):
         value = ", ".join(map(str, value))
     elif isinstance(value, dict):

@@ -3,8 +3,9 @@
 Guarantees: a code works once (its step, and every older one, is void from then on); five wrong ones within a quarter of an hour, in
 whatever sessions, and none is looked at any more until it is over; a try is counted before anything is compared. The secret is
 nowhere at rest: it is made of a nonce in the ledger and the installation's secret. Showing it gives the session a new id, so a
-cookie that was copied before is worth nothing after. Another DOORMAN_SECRET makes every second factor worthless:
-`doorman staff reset-second-factor` lets its owner begin anew.
+cookie that was copied before is worth nothing after. Setting it up, beginning anew, and using or renewing recovery codes is told to
+its owner by mail, written in the same transaction: whoever does it in somebody else's name is noticed. Another DOORMAN_SECRET makes
+every second factor worthless: `doorman staff reset-second-factor` lets its owner begin anew.
 """
 
 import hmac
@@ -17,7 +18,7 @@ from litestar import Response, get, post
 from app.clock import now
 from app.domain import totp
 from app.domain.roles import Right
-from app.languages import N_, _
+from app.languages import N_, _, spoken
 from app.ledger import Seller
 from app.web.account import NEXT_CHARACTERS_MAX
 from app.web.call import Call
@@ -52,12 +53,15 @@ async def show(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Respons
     codes = [] if tried.confirmed else new_recovery_codes()
     step = totp.step_of(secret_of(doors, tried.nonce), code, now())
     if step is not None:
-        shown = await doors.office.ledger.prove(seller, step, fresh_id, [recovery_hash(doors, seller.email, one) for one in codes])
+        hashes = [recovery_hash(doors, seller.email, one) for one in codes]
+        shown = await doors.office.ledger.prove(seller, step, fresh_id, hashes, spoken().tag)
     else:
-        shown = await doors.office.ledger.prove_by_recovery(seller, recovery_hash(doors, seller.email, code), fresh_id)
+        known = recovery_hash(doors, seller.email, code)
+        shown = await doors.office.ledger.prove_by_recovery(seller, known, fresh_id, spoken().tag)
     if not shown:
         return await refused(call, doors, seller, target, WRONG)
     await doors.sellers.changed()
+    await doors.jobs.deliver()
     cookie = doors.sellers.fresh_cookie(fresh_id)
     if not codes:
         return redirect(call, target, cookies=[cookie])
@@ -69,7 +73,9 @@ async def show(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Respons
 @post("/second-factor/renew-codes", status_code=200, right=Right.VIEW, fresh=True)
 async def renew_codes(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
     codes = new_recovery_codes()
-    await doors.office.ledger.renew_recovery_codes(seller, [recovery_hash(doors, seller.email, one) for one in codes])
+    hashes = [recovery_hash(doors, seller.email, one) for one in codes]
+    await doors.office.ledger.renew_recovery_codes(seller, hashes, spoken().tag)
+    await doors.jobs.deliver()
     return codes_page(call, doors, seller, codes, YOU)
 
 
@@ -88,8 +94,9 @@ async def remove(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Respo
             verb=_("Begin anew"),
             back=YOU,
         )
-    await doors.office.ledger.remove_second_factor(seller.email, seller.actor)
+    await doors.office.ledger.remove_second_factor(seller.email, seller.actor, spoken().tag)
     await doors.sellers.changed()
+    await doors.jobs.deliver()
     return redirect(call, f"{PREFIX}/second-factor?next={YOU}")
 
 

@@ -6,12 +6,17 @@ import re
 import asyncpg
 import pytest
 
-from app.languages import read_catalog
+from app.domain.papers import Papers
+from app.domain.plan import Plan
+from app.languages import GERMAN, read_catalog, speaking
 from app.ledger import AuditEntry
+from app.ledger.drops import MOVED, as_published
+from app.ledger.plan import Words
 from app.web.render import ROOT
-from app.web.seller.audit import ACTIONS, Difference, differences
+from app.web.seller.audit import ACTIONS, COMMAND_LINE, FIELDS, VALUES, Difference, differences
 from tests.web.conftest import FORM
 from tests.web.seller.test_staff import changes, id_of, invites, removes
+from tests.web.test_templates import a_drop
 
 A_TIME = None
 WRITERS = {"audit": 2, "note_audit": 3, "audited": 2}  # which argument of each is the action
@@ -33,7 +38,9 @@ async def test_what_was_done_stands_there_with_before_and_after(shop, owner, vie
     ]
     assert {one.actor for one in newest} == {"owner@example.org"}
     page = (await owner.get("/seller/audit")).text
-    assert re.search(r"<del>.*viewer</del>.*→.*<ins>.*manager</ins>", page)
+    assert re.search(r"<dt>role</dt>.*<del>.*Viewer</del>.*→.*<ins>.*Manager</ins>", page)
+    german = (await owner.get("/seller/audit?lang=de")).text
+    assert re.search(r"<dt>Rolle</dt>.*<del>.*Zuschauer</del>.*→.*<ins>.*Leitung</ins>", german)
 
 
 async def test_what_was_refused_stands_nowhere(shop, owner):
@@ -94,11 +101,15 @@ async def test_nothing_in_it_can_be_changed(shop):
 
 def test_differences_are_read_by_people():
     assert differences(entry({"opens_at": "20:00", "units": 5, "same": 1}, {"opens_at": "21:00", "units": 7, "same": 1})) == [
-        Difference("opens at", "20:00", "21:00"),
-        Difference("units", "5", "7"),
+        Difference("opens", "20:00", "21:00"),
+        Difference("pieces", "5", "7"),
     ]
+    with speaking(GERMAN):
+        assert differences(entry({"door": "open"}, {"door": "paused"})) == [Difference("Tür", "offen", "pausiert")]
+        sizes = AuditEntry(1, A_TIME, "a", "units added", "c", {"left": 5}, {"left": 7})
+        assert differences(sizes) == [Difference("left", "5", "7")], "a variant's name"
     assert differences(entry({}, {"restock": True, "sizes": ["S", "M"], "note": None})) == [
-        Difference("restock", None, "yes"),
+        Difference("back on sale", None, "yes"),
         Difference("sizes", None, "S, M"),
     ]
     assert len(differences(entry({}, {"text": "x" * 5000}))[0].after) == 400
@@ -124,8 +135,31 @@ def actions_in(source: str) -> set[str]:
 def test_every_action_that_is_written_down_has_its_words():
     written = set().union(*(actions_in(path.read_text()) for path in (ROOT / "app").rglob("*.py")))
     assert {"signed in", "role changed", "units added"} <= written
-    assert written - set(ACTIONS) == set()
+    assert (written | set(MOVED.values())) - set(ACTIONS) == set()
     assert {name for name in gettext_of("de") if name in ACTIONS} == set(ACTIONS)
+
+
+def fields_in(source: str) -> set[str]:
+    """-> every field that this code writes down by name, before or after."""
+    found = set()
+    for call in ast.walk(ast.parse(source)):
+        name = getattr(getattr(call, "func", None), "attr", getattr(getattr(call, "func", None), "id", ""))
+        if isinstance(call, ast.Call) and name in WRITERS:
+            for said in call.args[WRITERS[name] + 2 :]:
+                keys = [key for one in ast.walk(said) if isinstance(one, ast.Dict) for key in one.keys]
+                found |= {key.value for key in keys if isinstance(key, ast.Constant)}
+    return found
+
+
+def test_every_field_that_is_written_down_has_its_words():
+    written = set().union(*(fields_in(path.read_text()) for path in (ROOT / "app").rglob("*.py")))
+    assert {"role", "door", "left_minor", "webhook"} <= written
+    whole = (Plan, Words, Papers)
+    written |= {name for kind in whole for name in getattr(kind, "__struct_fields__", None) or kind.__slots__}
+    written |= as_published(a_drop()).keys()
+    assert written - set(FIELDS) == set()
+    words = {*FIELDS.values(), *(word for values in VALUES.values() for word in values.values()), COMMAND_LINE}
+    assert words - gettext_of("de") == set()
 
 
 def gettext_of(tag: str) -> set[str]:
@@ -139,3 +173,11 @@ async def test_signing_in_and_out_is_written_down(shop):
     await client.post("/seller/sign-out", headers=FORM)
     actions = [one.action for one in await shop.ledger.audit_log(shop.shop_id)]
     assert actions == ["signed out", "signed in"] and set(actions) <= set(ACTIONS)
+
+
+async def test_what_was_done_at_the_command_line_is_said_in_the_readers_language(shop, owner):
+    await shop.ledger.audit(shop.shop_id, COMMAND_LINE, "drop retired", "lamp", {"retired": False}, {"retired": True})
+    assert 'log__who">command line<' in (await owner.get("/seller/audit")).text
+    german = (await owner.get("/seller/audit?lang=de&actor=command+line")).text
+    assert 'log__who">Befehlszeile<' in german and '<option value="command line" selected>Befehlszeile</option>' in german
+    assert "Drop weggeräumt" in german and "<dt>weggeräumt</dt>" in german

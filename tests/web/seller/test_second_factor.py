@@ -7,6 +7,7 @@ import pytest
 from app import clock
 from app.domain import totp
 from app.domain.roles import Role
+from app.mail.letters import Letters
 from app.web.seller import second_factor
 from tests.web.conftest import FORM, JSON
 from tests.web.seller.conftest import doors_of, signs_in
@@ -171,3 +172,42 @@ async def test_what_was_shown_long_ago_does_not_let_anybody_begin_anew(shop, own
     answer = await owner.post("/seller/second-factor/remove", data={"sure": "yes"}, headers=FORM)
     assert answer.headers["location"].startswith(PAGE)
     assert await shop.rows("SELECT 1 FROM second_factors WHERE email = $1", owner.email)
+
+
+# ---- its owner is told
+
+
+async def told(shop) -> list[tuple]:
+    """-> (to whom, in which language, what changed) of the mails about second factors, oldest first."""
+    mails = [mail for mail in reversed(await shop.ledger.newest(50)) if mail.kind == "second_factor"]
+    return [(mail.recipient, mail.language, mail.facts["what_changed"]) for mail in mails]
+
+
+async def test_its_owner_is_told_by_mail_of_every_change(shop, newcomer):
+    await shop.rows("UPDATE sellers SET email_written = 'New.Comer@Example.org' WHERE email = $1", newcomer.email)
+    newcomer.headers["accept-language"] = "de"
+    secret, codes = await sets_up(shop, newcomer)
+    await shows(newcomer, code_of(secret))  # to show it is no change
+    keeps_cookie(newcomer)
+    await shows(newcomer, "000000")
+    await shows(newcomer, codes[0])
+    keeps_cookie(newcomer)
+    await newcomer.post("/seller/second-factor/renew-codes", headers=FORM)
+    await newcomer.post("/seller/second-factor/remove", headers=FORM)  # only asked
+    await newcomer.post("/seller/second-factor/remove", data={"sure": "yes"}, headers=FORM)
+    to = ("New.Comer@Example.org", "de")
+    assert await told(shop) == [(*to, "set_up"), (*to, "code_used"), (*to, "codes_renewed"), (*to, "removed")]
+    letters = [Letters("https://shop.example").write(mail) for mail in await shop.ledger.newest(50) if mail.kind == "second_factor"]
+    assert "Noch 9 Ersatzcodes." in letters[2].text and "in deinem Namen" in letters[0].text
+    assert not [code for code in codes for letter in letters if code in letter.text or code.replace(" ", "") in letter.text]
+
+
+async def test_whoever_lost_it_is_told_of_the_reset_in_the_language_in_which_it_was_set_up(shop, newcomer):
+    newcomer.headers["accept-language"] = "de"
+    await sets_up(shop, newcomer)
+    assert await shop.ledger.remove_second_factor(newcomer.email, "command line")
+    assert not await shop.ledger.remove_second_factor(newcomer.email, "command line")
+    assert [mail[1:] for mail in await told(shop)] == [("de", "set_up"), ("de", "removed")]
+    [mail, *_] = await shop.ledger.newest(1)
+    letter = Letters("https://shop.example").write(mail)
+    assert "Wer https://shop.example betreibt" in " ".join(letter.text.split())

@@ -57,3 +57,15 @@ async def test_the_list_names_browsers_in_two_words(shop):
     await client.post("/seller/sign-in", data={"email": "owner@example.org"}, headers=FORM)
     await client.post("/seller/sign-in/code", data={"code": await shop.newest_code()}, headers=FORM)
     assert "Firefox, Linux" in (await client.get("/seller/you")).text
+
+
+async def test_the_shop_that_is_entered_knows_who_came_and_nothing_of_where_from(shop):
+    both = await signs_in(shop, Role.VIEWER, email="both@example.org")
+    await signs_in(shop, Role.OWNER, shop_id=shop.other_shop_id, email="both@example.org")
+    assert (await both.post(f"/seller/shops/{shop.shop_id}/enter", headers=FORM)).status_code == 303  # where they are already
+    both.headers.pop("cookie", None)
+    assert (await both.post(f"/seller/shops/{shop.other_shop_id}/enter", headers=FORM)).status_code == 303
+    assert await shop.ledger.audit_log(shop.shop_id) == []
+    [entry] = await shop.ledger.audit_log(shop.other_shop_id)
+    assert (entry.actor, entry.action, entry.subject) == ("both@example.org", "shop entered", "both@example.org")
+    assert (entry.before, entry.after) == ({}, {})
