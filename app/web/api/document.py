@@ -17,7 +17,8 @@ REF = "#/components/schemas/{name}"
 PROBLEM = "application/problem+json"
 KEY_HEADER = "Idempotency-Key"
 RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
-ABOUT = f"""What a shop's own programs may do, as JSON under `{PREFIX}`: the same actions as in the dashboard.
+ABOUT = f"""What a shop's own programs may do, as JSON under `{PREFIX}`: all that people do in the dashboard about drops, orders and
+webhooks. Who works here, keys, shop settings and the audit log stay with people.
 
 Every request shows a key of the shop (`Authorization: Bearer dm_…`), which the dashboard makes and revokes. A key has scopes, and
 none implies another. Whatever is not of the key's shop is answered as what does not exist.
