@@ -137,8 +137,8 @@ class DropsPart(Pool):
         closes_at: datetime | None = None,
         actor: str | None = None,
     ) -> bool:
-        """-> whether anything changed: False for an unknown drop, one that already stands so, and one that is over and is not closed
-        or cancelled by this. Whoever was told of an opening that moves is told again before the new one."""
+        """-> whether anything changed: False for an unknown drop, one that stands so already, and one that is over, unless this
+        closes or cancels it. Whoever was told of an opening that moves is told again before the new one."""
         try:
             async with self._transaction() as ask:
                 before = await ask.row("lock_drop", drop_id)
@@ -217,10 +217,9 @@ class DropsPart(Pool):
             if done is None:
                 return False
             if done["actor"] is not None:
-                told = (done["slug"], *({done["variant"]: done["total_after"] - less} for less in (done["units"], 0)))
-                await note_audit(
-                    ask, done["shop_id"], done["actor"], "units added" if done["units"] > 0 else "units taken away", *told
-                )
+                more, total = done["units"], done["total_after"]
+                told = done["slug"], {done["variant"]: total - more}, {done["variant"]: total}
+                await note_audit(ask, done["shop_id"], done["actor"], "units added" if more > 0 else "units taken away", *told)
             return True
 
     async def withdraw_adjustment(self, op_id: UUID) -> bool:

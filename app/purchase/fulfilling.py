@@ -79,8 +79,8 @@ class Packer:
     async def resubmit(self, order_id: UUID, *, actor: str | None = None) -> str:
         """The seller's word: look once more, and make it if the warehouse still lists none -> as `ship`.
 
-        `actor`: who said it, for the audit log. NotFound: the order has no parcel. BadInput: it is made, withdrawn, or somebody acts
-        on it just now.
+        `actor`: who said it, for the audit log. NotFound: the order has no parcel. BadInput: it is made, withdrawn, or somebody
+        acts on it just now.
         """
         parcel = await self._ledger.parcel(order_id)
         if parcel is None:

@@ -164,7 +164,10 @@ async def test_a_parcel_the_warehouse_refuses_is_shown_at_once(shop):
     shop.warehouse.faults[("create", "before")] = WarehouseRefused("400 no such item")
     assert await shop.packer().ship(order) == "refused"
     assert "no such item" in (await shop.ledger.attention(10))[0].why
-    assert await shop.packer().resubmit(order) == "made"
+    assert await shop.packer().resubmit(order, actor="command line") == "made"
+    [entry] = await shop.ledger.audit_log(shop.shop_id)
+    assert (entry.actor, entry.action, entry.subject) == ("command line", "parcel submitted again", f"order {order}")
+    assert (entry.before, entry.after) == ({"parcel": "waiting"}, {"parcel": "made"})
 
 
 async def test_a_dead_holder_is_replaced_when_its_lease_is_over_and_not_before(shop):

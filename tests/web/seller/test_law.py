@@ -46,7 +46,10 @@ async def test_a_stale_form_overwrites_nothing_and_keeps_what_was_typed(shop, ow
 
 @pytest.mark.parametrize(
     ("field", "typed"),
-    [("contact", "nobody"), ("tax_id", "1" * 61), ("terms", "x" * 15_001), ("business_address", "\n".join("123456789"))],
+    [
+        ("contact", "nobody"), ("tax_id", "1" * 61), ("terms", "x" * 15_001), ("business_address", "\n".join("123456789")),
+        ("business_name", "\u200b"), ("business_name", "Lampen \u202eHbmG"),
+    ],
 )  # fmt: skip
 async def test_a_wrong_field_is_said_beside_it_and_nothing_is_lost(shop, owner, field, typed):
     answer = await saves(owner, privacy="Kept", **{field: typed})
