@@ -17,7 +17,8 @@ from app.ledger.money import DueCharge, NotPayable, Submitted
 from app.ledger.orders import OrderRow
 from app.ledger.papers import ShopPage, ShopPapers
 from app.ledger.parcels import ClaimedParcel, DueParcel, ParcelRow
-from app.ledger.people import Picture, Shopper
+from app.ledger.people import Shopper
+from app.ledger.pictures import Picture
 from app.ledger.places import Joined, NextInLine, Place, Wish
 from app.ledger.recording import Recorded
 from app.ledger.refunds import DueRefund, RefundRow

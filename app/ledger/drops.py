@@ -31,11 +31,12 @@ from app.domain.drops import (
     Waitlist,
 )
 from app.domain.names import as_seen, refuse_name
-from app.domain.plan import ANOTHER_WISH, NO_UNITS_ANY_MORE, TOO_MANY_UNITS
+from app.domain.plan import ANOTHER_WISH, NO_UNITS_ANY_MORE, PICTURE_GONE, TOO_MANY_UNITS
 from app.errors import BadInput, NotFound
 from app.languages import _, count
 from app.ledger.audit import note_audit
 from app.ledger.events import SELLER, note
+from app.ledger.pictures import want
 from app.ledger.pool import Asker, Pool
 
 DROPS_MAX = 1000  # rows of one list
@@ -261,6 +262,7 @@ async def publish(ask: Asker, new: NewDrop) -> Drop:
 
 async def hang(ask: Asker, drop_id: int, pictures: Sequence[DropPicture]) -> None:
     """These are the pictures of a drop that has none, in this order."""
+    await want(ask, (picture.hash for picture in pictures))
     await ask.count("hang_pictures", drop_id, [picture.hash for picture in pictures], [picture.alt for picture in pictures])
 
 
@@ -270,8 +272,9 @@ def known_to_the_ledger() -> Iterator[None]:
     try:
         yield
     except asyncpg.ForeignKeyViolationError as error:
-        field = "picture" if "hash" in (error.constraint_name or "") or "picture" in (error.constraint_name or "") else "shop"
-        raise BadInput(f"there is no such {field}", field=field) from error
+        if any(word in (error.constraint_name or "") for word in ("hash", "picture")):
+            raise BadInput(PICTURE_GONE, field="pictures") from error
+        raise BadInput("there is no such shop", field="shop") from error
 
 
 def drop_from(row) -> Drop | None:

@@ -27,6 +27,7 @@ from app.ledger.orders import OrdersPart
 from app.ledger.papers import PapersPart
 from app.ledger.parcels import ParcelsPart
 from app.ledger.people import PeoplePart
+from app.ledger.pictures import PicturesPart
 from app.ledger.places import PlacesPart
 from app.ledger.plan import PlanPart
 from app.ledger.recording import RecordingPart
@@ -41,6 +42,7 @@ from app.ledger.watch import WatchPart
 class Ledger(
     DropsPart,
     PeoplePart,
+    PicturesPart,
     AccountsPart,
     SellersPart,
     AuditPart,

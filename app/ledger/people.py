@@ -1,10 +1,9 @@
-"""Shoppers, their sign-in codes, and the pictures of drops.
+"""Shoppers and their sign-in codes.
 
 A code is hashed at rest, bound to the id that the asking browser holds, good for a few minutes, five tries and one use. Addresses
 come in twice: normalised (app/domain/emails.py), which is what limits and accounts go by, and as written, which is where mail goes.
 """
 
-import re
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,8 +14,6 @@ CODES_PER_HOUR_MAX = 5  # per address
 TRIES_MAX = 5  # per code
 MINTED_AT_ONCE_MAX = 20_000
 
-HASH = re.compile(r"[0-9a-f]{64}")
-
 
 @dataclass(frozen=True, slots=True)
 class Shopper:
@@ -25,15 +22,6 @@ class Shopper:
     email_written: str
     session_epoch: int  # cookies of an older epoch are void
     synthetic: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    hash: str  # hex SHA-256 of the bytes; of a rendition: the original's
-    media_type: str
-    width: int
-    height: int
-    bytes: bytes
 
 
 class PeoplePart(Pool):
@@ -77,19 +65,3 @@ class PeoplePart(Pool):
         """-> (normalised, written) address when the code is right; every call counts as a try, a right one uses it up."""
         row = await self._row("try_code", code_id, code_hash, TRIES_MAX)
         return (row["email"], row["email_written"]) if row and row["matches"] else None
-
-    async def put_picture(self, hash: str, media_type: str, width: int, height: int, bytes: bytes) -> bool:
-        """-> whether it was new. `hash`: hex SHA-256 of `bytes`."""
-        return await self._count("put_picture", hash, media_type, width, height, bytes) == 1
-
-    async def picture(self, hash: str) -> Picture | None:
-        row = await self._row("picture", hash) if HASH.fullmatch(hash) else None
-        return Picture(**row) if row else None
-
-    async def put_rendition(self, hash: str, width: int, media_type: str, height: int, bytes: bytes) -> bool:
-        """Keep the picture `hash` in one width and format (app/pictures.py) -> whether it was new."""
-        return await self._count("put_rendition", hash, width, media_type, height, bytes) == 1
-
-    async def rendition(self, hash: str, width: int, media_type: str) -> Picture | None:
-        row = await self._row("rendition", hash, width, media_type) if HASH.fullmatch(hash) else None
-        return Picture(**row) if row else None

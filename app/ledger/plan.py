@@ -6,7 +6,7 @@ only moves later, while it is still some way off, in the transaction that writes
 audit log with what was before. Every question asks for the shop in the query itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,11 +18,11 @@ from app.errors import BadInput
 from app.ledger.audit import note_audit
 from app.ledger.drops import ID_MAX, NewDrop, as_published, check_new_drop, drop_from, hang, known_to_the_ledger, publish
 from app.ledger.events import SELLER, note
+from app.ledger.pictures import want
 from app.ledger.pool import Pool
 
 DRAFTS_MAX = 200  # unpublished ones of a shop
 AUDITED_CHARACTERS_MAX = 500  # of a text in the audit log
-PICTURES_A_DAY_MAX = 500  # of a shop
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,9 @@ class Words:
 class PlanPart(Pool):
     async def add_draft(self, shop_id: int, plan: Plan, actor: str) -> int:
         """-> the new draft's id. BadInput when the shop has DRAFTS_MAX of them."""
-        draft_id = await self._value("add_draft", shop_id, _json(plan), actor, DRAFTS_MAX)
+        async with self._transaction() as ask:
+            await want(ask, hashes_of(plan))
+            draft_id = await ask.value("add_draft", shop_id, _json(plan), actor, DRAFTS_MAX)
         if draft_id is None:
             raise BadInput(TOO_MANY_DRAFTS)
         return draft_id
@@ -70,6 +72,7 @@ class PlanPart(Pool):
             before = _draft(await ask.row("draft", shop_id, draft_id))
             if before is None or not await ask.count("save_draft", shop_id, draft_id, version, _json(plan), actor):
                 return False
+            await want(ask, hashes_of(before.plan, plan))
             old, new = _changes(before.plan, plan)
             if new:
                 await note_audit(ask, shop_id, actor, "draft saved", plan.title or before.plan.title, old, new)
@@ -80,6 +83,7 @@ class PlanPart(Pool):
             draft = _draft(await ask.row("draft", shop_id, draft_id))
             if draft is None or not await ask.count("delete_draft", shop_id, draft_id, version):
                 return False
+            await want(ask, hashes_of(draft.plan))
             await note_audit(ask, shop_id, actor, "draft deleted", draft.plan.title, {"title": draft.plan.title}, None)
             return True
 
@@ -105,6 +109,7 @@ class PlanPart(Pool):
                     "edit_drop", shop_id, drop_id, version, words.title, words.description, words.shipping_countries, hero, actor
                 ):
                     return False
+                await want(ask, hashes_of(before))
                 await ask.count("take_pictures_down", drop_id)
                 await hang(ask, drop_id, words.pictures)
                 await note(ask, None, drop_id, "words changed", SELLER)
@@ -137,17 +142,10 @@ class PlanPart(Pool):
         """-> variant id -> units that no order counts on."""
         return {row["variant_id"]: row["units"] for row in await self._rows("unsold_units", shop_id, drop_id)}
 
-    async def may_put_up(self, shop_id: int) -> bool:
-        """-> False: this shop has put up PICTURES_A_DAY_MAX today."""
-        return await self._value("pictures_put_up", shop_id) < PICTURES_A_DAY_MAX
 
-    async def own_picture(self, shop_id: int, hash: str) -> bool:
-        """This shop put up a picture that the ledger has -> whether that is new."""
-        return await self._count("own_picture", shop_id, hash) == 1
-
-    async def pictures_of_shop(self, shop_id: int, hashes: Sequence[str]) -> set[str]:
-        """-> those of these pictures that this shop may show."""
-        return {row["hash"] for row in await self._rows("pictures_of_shop", shop_id, list(hashes))}
+def hashes_of(*shown: Plan | Words | Drop) -> set[str]:
+    """-> the pictures of all of these."""
+    return {picture.hash for one in shown for picture in one.pictures}
 
 
 def words_of(drop: Drop) -> Words:

@@ -29,6 +29,8 @@ from app.purchase.waiting import offer_public_stock
 BATCH_ROWS_MAX = 500
 BY_HAND_MAX = 8  # calls of one kind that the sweeper itself has under way at once: no kind keeps another waiting
 RESTOCKS_AT_ONCE = 64
+PICTURES_AT_ONCE_MAX = 20  # of one transaction: each is some megabytes
+PICTURES_EVERY_SECONDS = 3600.0
 
 log = structlog.get_logger("sweeper")
 
@@ -57,6 +59,7 @@ class Sweeper:
         self._parcel_retry = parcel_dead_seconds + queue_retry_seconds  # a job alive on its queue is never doubled
         self._asked: dict[tuple[str, UUID], tuple[float, int]] = {}  # what was put on a queue: when first, how often
         self._by_hand: dict[tuple[str, UUID], asyncio.Task] = {}
+        self._pictures_at = monotonic()  # when pictures are looked through next
 
     async def run(self) -> None:
         """Sweep for ever."""
@@ -81,6 +84,7 @@ class Sweeper:
             self._release,
             self._adjust,
             self._serve_lists,
+            self._remove_pictures,
         ):
             try:
                 await step()
@@ -148,6 +152,14 @@ class Sweeper:
         """Units the seller added, until the gate has counted them."""
         for drop_id in await self._ledger.live_drop_ids():
             await confirm_adjustments(self._ledger, self._gate, self._feed, drop_id)
+
+    async def _remove_pictures(self) -> None:
+        """Pictures that were put up and that nothing shows, now and then."""
+        if monotonic() < self._pictures_at:
+            return
+        self._pictures_at = monotonic() + PICTURES_EVERY_SECONDS
+        while removed := await self._ledger.remove_unused_pictures(PICTURES_AT_ONCE_MAX):
+            log.info("unused pictures removed", pictures=removed)
 
     # ---- work that talks to the provider -------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ import msgspec
 
 from app.errors import BadInput
 from app.languages import N_, _
-from app.ledger import Ledger
+from app.ledger import Ledger, Picture
 from app.picture_child import CHILD_SECONDS, FILE_BYTES_MAX, Answer, kind_of
 from app.pictures import Rendition
 from app.web.seats import NoSeat, Seats
@@ -102,8 +102,6 @@ async def put_up(ledger: Ledger, shop_id: int, intake: Intake, file: bytes) -> T
     if not await ledger.may_put_up(shop_id):
         raise BadInput(_("This shop has put up too many pictures today. Go on tomorrow."), field="file")
     taken = await intake.take(file, shop_id)
-    await ledger.put_picture(taken.hash, taken.media_type, taken.width, taken.height, taken.bytes)
-    for one in taken.renditions:
-        await ledger.put_rendition(taken.hash, one.width, one.media_type, one.height, one.bytes)
-    await ledger.own_picture(shop_id, taken.hash)
+    renditions = [Picture(taken.hash, one.media_type, one.width, one.height, one.bytes) for one in taken.renditions]
+    await ledger.put_up(shop_id, Picture(taken.hash, taken.media_type, taken.width, taken.height, taken.bytes), renditions)
     return taken

@@ -1,5 +1,4 @@
 import asyncio
-import hashlib
 from uuid import uuid4
 
 from app.ledger import Message
@@ -85,15 +84,3 @@ async def test_old_questions_are_forgotten(scene):
 async def test_many_questions_at_once_do_not_pass_the_limit(scene):
     answers = await asyncio.gather(*(ask(scene) for _ in range(3 * CODES_PER_HOUR_MAX)))
     assert len([code_id for code_id in answers if code_id]) == CODES_PER_HOUR_MAX
-
-
-async def test_a_picture_is_kept_once_under_its_hash(scene):
-    body = b"\x89PNG picture"
-    name = hashlib.sha256(body).hexdigest()
-    assert await scene.ledger.put_picture(name, "image/png", 3, 4, body)
-    assert not await scene.ledger.put_picture(name, "image/png", 3, 4, body)
-    picture = await scene.ledger.picture(name)
-    assert (picture.media_type, picture.width, picture.height, picture.bytes) == ("image/png", 3, 4, body)
-    for unknown in ("0" * 64, "", "\x00", name.upper(), f"{name}\n"):
-        assert await scene.ledger.picture(unknown) is None
-    assert (await scene.publish(picture=name)).picture == name

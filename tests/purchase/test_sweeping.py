@@ -111,3 +111,20 @@ async def test_many_authentications_under_way_keep_no_refund_waiting(shop):
     assert await shop.state(paid) == "REFUNDED"
     answered.set()
     await sweeper.finish()
+
+
+async def test_pictures_that_nothing_shows_are_removed_now_and_then(shop):
+    for name in "abc":
+        await shop.ledger.put_picture(name * 64, "image/jpeg", 1, 1, b"")
+    await shop.opens(picture="a" * 64)
+    old = "UPDATE pictures SET wanted_at = now() - interval '8 days'"
+    await shop.sql(old)
+    sweeper = shop.sweeper()
+    await sweeper.sweep()
+    assert await shop.ledger.picture("a" * 64) and not await shop.ledger.picture("b" * 64)
+    await shop.ledger.put_picture("d" * 64, "image/jpeg", 1, 1, b"")
+    await shop.sql(old)
+    await sweeper.sweep()  # at once again: not every sweep looks through them
+    assert await shop.ledger.picture("d" * 64)
+    await shop.sweeps()
+    assert not await shop.ledger.picture("d" * 64)

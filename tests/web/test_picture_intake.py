@@ -13,6 +13,7 @@ from PIL import Image, ImageCms
 
 from app.errors import BadInput
 from app.languages import GERMAN, _, speaking
+from app.ledger import Picture
 from app.picture_child import FILE_BYTES_MAX, KEPT_PIXELS_MAX, kind_of
 from app.web import picture_intake
 from app.web.picture_intake import (
@@ -226,26 +227,23 @@ class KeptPictures:
     """A ledger that keeps pictures and nothing else."""
 
     def __init__(self, may=True):
-        self.may, self.kept, self.made, self.owned = may, [], [], []
+        self.may, self.kept = may, []
 
     async def may_put_up(self, shop_id):
         return self.may
 
-    async def put_picture(self, *picture):
-        self.kept.append(picture)
-
-    async def put_rendition(self, *rendition):
-        self.made.append(rendition)
-
-    async def own_picture(self, *owned):
-        self.owned.append(owned)
+    async def put_up(self, *kept):
+        self.kept.append(kept)
 
 
 async def test_a_shops_picture_is_kept_with_its_renditions_and_its_owner():
     ledger = KeptPictures()
     taken = await put_up(ledger, 7, Intake(), drawn())
-    assert ledger.kept == [(taken.hash, "image/jpeg", 640, 480, taken.bytes)] and len(ledger.made) == 2
-    assert ledger.owned == [(7, taken.hash)]
+    [(shop_id, picture, renditions)] = ledger.kept
+    assert (shop_id, picture) == (7, Picture(taken.hash, "image/jpeg", 640, 480, taken.bytes))
+    assert [(one.hash, one.width, one.media_type) for one in renditions] == [
+        (taken.hash, 480, "image/avif"), (taken.hash, 480, "image/webp"),
+    ]  # fmt: skip
 
 
 async def test_a_shop_that_puts_up_too_many_is_told():

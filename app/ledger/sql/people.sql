@@ -1,4 +1,4 @@
--- Shoppers, their sign-in codes, and pictures.
+-- Shoppers and their sign-in codes.
 
 -- name: shopper_for
 -- The shopper of a normalised address, made at the first sign-in. Mail goes to the address as written last.
@@ -45,20 +45,3 @@ UPDATE sign_in_codes
 SET tries = tries + 1, used_at = CASE WHEN code_hash = $2 THEN now() END
 WHERE id = $1 AND used_at IS NULL AND tries < $3 AND expires_at > now()
 RETURNING used_at IS NOT NULL AS matches, email, email_written;
-
--- name: put_picture
--- Keep a picture under the hash of its bytes; the same bytes are kept once.
-INSERT INTO pictures (hash, media_type, width, height, bytes) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (hash) DO NOTHING;
-
--- name: picture
--- One picture.
-SELECT hash, media_type, width, height, bytes FROM pictures WHERE hash = $1;
-
--- name: put_rendition
--- Keep a picture in one width and format; it is made once.
-INSERT INTO renditions (picture, width, media_type, height, bytes) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (picture, width, media_type) DO NOTHING;
-
--- name: rendition
--- One picture in one width and format.
-SELECT picture AS hash, media_type, width, height, bytes FROM renditions WHERE picture = $1 AND width = $2 AND media_type = $3;

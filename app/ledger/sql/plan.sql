@@ -82,19 +82,3 @@ SELECT count(*)::integer FROM (
 SELECT variants.id AS variant_id, stock.total - stock.sold AS units
 FROM variants JOIN stock ON stock.variant_id = variants.id JOIN drops ON drops.id = variants.drop_id
 WHERE drops.shop_id = $1 AND drops.id = $2 ORDER BY variants.position;
-
--- name: pictures_put_up
--- How many pictures a shop put up in the last day.
-SELECT count(*)::integer FROM shop_pictures WHERE shop_id = $1 AND put_at > now() - interval '1 day';
-
--- name: own_picture
--- A shop put up this picture; once is enough.
-INSERT INTO shop_pictures (shop_id, hash) VALUES ($1, $2) ON CONFLICT (shop_id, hash) DO NOTHING;
-
--- name: pictures_of_shop
--- Which of these pictures the shop may show: its own, and those that hang at its drops.
-SELECT pictures.hash, pictures.width, pictures.height FROM pictures
-WHERE pictures.hash = ANY($2::text[])
-  AND (EXISTS (SELECT FROM shop_pictures WHERE shop_pictures.shop_id = $1 AND shop_pictures.hash = pictures.hash)
-       OR EXISTS (SELECT FROM drop_pictures JOIN drops ON drops.id = drop_pictures.drop_id
-                  WHERE drops.shop_id = $1 AND drop_pictures.hash = pictures.hash));

@@ -49,7 +49,7 @@ async def change_draft(ask: Ask) -> shapes.Draft:
 
 @operation("DELETE", "/drafts/{draft_id:int}", scope=Scope.DROPS, title="Delete a draft", query=shapes.SeenDraft, answer=None)
 async def delete_draft(ask: Ask) -> None:
-    """Gone for good, if it still is what was read. Pictures and published drops stay."""
+    """Gone for good, if it still is what was read. Published drops stay; pictures that nothing else shows go after a week."""
     draft, key = await draft_of(ask), ask.key
     if not await ask.doors.office.ledger.delete_draft(key.shop_id, draft.id, ask.query.version, key.actor):
         raise await older(ask)

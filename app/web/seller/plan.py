@@ -172,7 +172,7 @@ async def delete_draft(draft_id: FromPath[int], call: ThisCall, doors: TheseDoor
     draft, version = await own_draft(doors, seller, draft_id), version_from(call.fields())
     if not is_sure(call):
         title = _("Delete the draft “%(title)s”?", title=draft.plan.title or _("Untitled"))
-        never = [_("What was typed is gone for good. Pictures and published drops stay.")]
+        never = [_("What was typed is gone for good. Published drops stay; pictures that nothing else shows go after a week.")]
         return ask_first(call, doors, seller, title=title, consequences=never, verb=_("Delete"), back="/seller/drafts")
     if not await doors.office.ledger.delete_draft(seller.shop_id, draft_id, version, seller.actor):
         raise Refused(Problem(409, STALE_SENTENCE))

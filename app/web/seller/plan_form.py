@@ -16,7 +16,7 @@ from app.domain.drops import EVERYWHERE_ELSE, FEES_MAX, PICTURES_MAX, VARIANTS_M
 from app.domain.plan import LISTED, Checked, Plan, PlannedFee, PlannedPicture, PlannedVariant, amount_in, price_typed
 from app.errors import BadInput
 from app.languages import N_, Language, _, spoken
-from app.ledger.people import HASH
+from app.ledger.pictures import HASH
 from app.web.address_fields import country_name
 
 TEXTS = (
