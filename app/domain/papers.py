@@ -11,7 +11,7 @@ NAME_CHARACTERS_MAX = 200
 ADDRESS_CHARACTERS_MAX = 500
 ADDRESS_LINES_MAX = 8
 TAX_ID_CHARACTERS_MAX = 60
-TEXT_CHARACTERS_MAX = 15_000  # of one page; four of them fit into a form of the dashboard
+TEXT_CHARACTERS_MAX = 15_000  # of one page; four of them fit into one form, whatever their script (app/web/guard.py)
 PAGES = {  # page -> what it is called, in the order of the footer
     "imprint": N_("Imprint"),
     "terms": N_("Terms"),

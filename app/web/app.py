@@ -193,7 +193,8 @@ def create_app(parts: wiring.Web) -> Guard:
 
 
 async def uploader(doors: Doors, call: Call) -> tuple[int, str] | None:
-    """-> the shop of whoever sends pictures, and who it is: a program by its key, a person by their cookie. None: may not."""
+    """-> the shop of whoever sends pictures or long texts, and who it is: a program by its key, a person by their cookie. None:
+    nobody who may."""
     try:
         if call.path.startswith(API_PREFIX):
             key = await doors.api_keys.of(call.authorization)

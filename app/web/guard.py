@@ -31,16 +31,18 @@ BODY_SECONDS_MAX = 5.0
 WEBHOOK_PREFIX = "/webhooks/"  # proven by their signature, not by where they come from
 WEBHOOK_BYTES_MAX = 256 * 1024
 SELLER_BYTES_MAX = 192 * 1024  # people at work, with longer forms: ten thousand characters of any script, percent-encoded, and more
+LONG_FORM_PATH = f"{SELLER_PREFIX}shop"  # the texts that law asks for, in one form, from those who are signed in
+LONG_FORM_BYTES_MAX = 640 * 1024  # four texts of 15,000 characters, of nine bytes each where they are percent-encoded, and the rest
 UPLOAD_PATHS = frozenset({f"{SELLER_PREFIX}pictures", f"{API_PREFIX}pictures"})  # and with pictures, for those who may
 UPLOAD_BYTES_MAX = 10 * 1024 * 1024 + 2 * SELLER_BYTES_MAX  # a picture, and the form that carries it
 UPLOAD_SECONDS_MAX = 90.0
-UPLOAD_GRACE_SECONDS = 10.0  # from then on it must have come at this pace so far:
-UPLOAD_BYTES_PER_SECOND_MIN = 64 * 1024
+PACE = (10.0, 64 * 1024)  # seconds of grace; from then on so many bytes a second must have come so far
 UPLOAD_RETRY_SECONDS = 3
 OTHER_PICTURES = N_("Other pictures are on their way. Send it again in a moment.")
 UPLOADS_AT_ONCE_MAX = 6  # that are being received by this process,
 UPLOADS_OF_SHOP_MAX = 3  # of a shop,
 UPLOADS_OF_SENDER_MAX = 2  # and of one person or key
+LARGE_PATHS = UPLOAD_PATHS | {LONG_FORM_PATH}
 DRAIN_BYTES_MAX = 16 * 1024 * 1024  # an oversized body is read and dropped up to here, so that its sender can hear the 413
 PATH_CHARACTERS_MAX = 1024
 QUERY_BYTES_MAX = 2048
@@ -73,7 +75,7 @@ class Guard:
         limiter: Limiter,
         uploader: Callable[[Call], Awaitable[tuple[Hashable, Hashable] | None]] | None = None,
     ):
-        """`limiter` counts requests of an address. `uploader`: the shop of whoever sends pictures, and who it is; None: this
+        """`limiter` counts requests of an address. `uploader`: the shop of whoever sends something large, and who it is; None: this
         request is of nobody who may, or nobody ever may."""
         self.inner = inner
         self.sessions = sessions
@@ -190,7 +192,9 @@ class Guard:
         if call.path.startswith(WEBHOOK_PREFIX):
             return await self.read_body(call, receive, WEBHOOK_BYTES_MAX)
         problem = self.refuse_origin(call)
-        if problem is None and call.path in UPLOAD_PATHS and self.uploader and (names := await self.uploader(call)):
+        if problem is None and call.path in LARGE_PATHS and self.uploader and (names := await self.uploader(call)):
+            if call.path == LONG_FORM_PATH:
+                return await self.read_body(call, receive, LONG_FORM_BYTES_MAX, UPLOAD_SECONDS_MAX, PACE)
             return await self.read_upload(call, receive, names)
         bytes_max = SELLER_BYTES_MAX if call.path.startswith((SELLER_PREFIX, API_PREFIX)) else BODY_BYTES_MAX
         return problem or await self.read_body(call, receive, bytes_max)
@@ -237,9 +241,7 @@ class Guard:
     async def read_upload(self, call: Call, receive: Callable, names: tuple[Hashable, Hashable]) -> Problem | None:
         try:
             with self.uploads.seat(*names):
-                return await self.read_body(
-                    call, receive, UPLOAD_BYTES_MAX, UPLOAD_SECONDS_MAX, (UPLOAD_GRACE_SECONDS, UPLOAD_BYTES_PER_SECOND_MIN)
-                )
+                return await self.read_body(call, receive, UPLOAD_BYTES_MAX, UPLOAD_SECONDS_MAX, PACE)
         except NoSeat:
             return Problem(503, OTHER_PICTURES, retry_after_seconds=UPLOAD_RETRY_SECONDS)
 

@@ -1,7 +1,8 @@
 """The shop's settings: who it is, its tax number, whom to write to, and the texts that law and buyers ask for.
 
 Guarantees: every change is a new version, audited with what was before; a form of an older version writes nothing, and what was
-typed in it stays on the page. A text that is empty is a page that does not exist. The pages of the drops learn of it at once.
+typed in it stays on the page. Four texts of full length arrive in any script, and what is longer stays on the page as well. A text
+that is empty is a page that does not exist. The pages of the drops learn of it at once.
 
 The ledger gone: 503, and what was typed still stands in the browser.
 """

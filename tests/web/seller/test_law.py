@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
-from app.domain.papers import Papers
+from app.domain.papers import PAGES, TEXT_CHARACTERS_MAX, Papers
 from app.domain.plan import Plan, PlannedFee, PlannedVariant
+from app.web.guard import LONG_FORM_BYTES_MAX, SELLER_BYTES_MAX
 from tests.web.conftest import FORM, JSON
 from tests.web.seller.conftest import Belongings, order
 
@@ -55,6 +56,32 @@ async def test_a_wrong_field_is_said_beside_it_and_nothing_is_lost(shop, owner, 
     answer = await saves(owner, privacy="Kept", **{field: typed})
     assert answer.status_code == 422 and f'id="{field}-problem"' in answer.text and "Kept" in answer.text
     assert (await shop.ledger.papers(shop.shop_id)).version == 0
+
+
+@pytest.mark.parametrize("letter", ["a", "ж", "語", "क", "\n", "😀"])
+async def test_four_texts_of_full_length_are_saved_in_any_script_and_longer_ones_stay_on_the_page(shop, owner, letter):
+    full = {page: f"{page[0]}{letter * ((TEXT_CHARACTERS_MAX - 2) // utf_16(letter))}." for page in PAGES}
+    assert (await saves(owner, **full)).status_code == 303
+    papers = (await shop.ledger.papers(shop.shop_id)).papers
+    assert {page: getattr(papers, page) for page in PAGES} == full
+    longer = {page: f"{text}{'x' * TEXT_CHARACTERS_MAX}!" if utf_16(letter) == 2 else f"{text}xx!" for page, text in full.items()}
+    answer = await saves(owner, 1, **longer)
+    assert answer.status_code == 422 and all(f'id="{page}-problem"' in answer.text for page in PAGES)
+    assert answer.text.count("xx!</textarea>") == len(PAGES)
+    assert (await shop.ledger.papers(shop.shop_id)).version == 1
+
+
+def utf_16(letter: str) -> int:
+    """-> what a browser counts it as."""
+    return len(letter.encode("utf-16-le")) // 2
+
+
+async def test_what_no_form_of_ours_sends_is_refused_in_bytes_and_a_stranger_sends_no_long_form(shop, owner):
+    refused = await saves(owner, terms="x" * LONG_FORM_BYTES_MAX)
+    assert refused.status_code == 413 and f"larger than {LONG_FORM_BYTES_MAX} bytes" in refused.text
+    stranger = shop.browser()
+    assert (await saves(stranger, terms="x" * SELLER_BYTES_MAX)).status_code == 413
+    assert (await saves(owner, terms="x" * SELLER_BYTES_MAX)).status_code == 422
 
 
 async def test_another_shop_s_settings_are_its_own(shop, owner, stranger):

@@ -100,7 +100,7 @@ async def test_whoever_sends_slowly_keeps_no_colleague_and_no_other_shop_waiting
 
 
 async def test_an_upload_that_trickles_is_not_waited_for(shop, owner, monkeypatch):
-    monkeypatch.setattr("app.web.guard.UPLOAD_GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("app.web.guard.PACE", (0.05, 64 * 1024))
     async with Slow(shop, owner, 1) as (trickle,):
         await trickle
         assert trickle.result()["status"] == 408
@@ -108,8 +108,7 @@ async def test_an_upload_that_trickles_is_not_waited_for(shop, owner, monkeypatc
 
 
 async def test_an_upload_at_the_slowest_pace_that_is_allowed_arrives(shop, owner, monkeypatch):
-    monkeypatch.setattr("app.web.guard.UPLOAD_GRACE_SECONDS", 0.05)
-    monkeypatch.setattr("app.web.guard.UPLOAD_BYTES_PER_SECOND_MIN", 1)  # what has come buys hours: only what never comes is late
+    monkeypatch.setattr("app.web.guard.PACE", (0.05, 1))  # what has come buys hours: only what never comes is late
     arrived = asyncio.get_running_loop().time
 
     async def chunks():
