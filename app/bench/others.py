@@ -4,8 +4,8 @@ Asked one after the other, at rest and during a burst of the same process: the s
 in, a shopper's list of orders (which asks the ledger), and a seller's dashboard. Nearly all of the burst is refused from memory, as
 in any drop.
 
-Whoever looks is a process of its own and goes before the crowd on the core that they share: people who look have machines of their
-own, and must not wait for the load generator.
+The crowd is a process of its own and goes last on the core that it shares with whoever looks, Valkey and PostgreSQL: a crowd has
+machines of its own, and nobody here is to wait for the load generator.
 """
 
 import argparse
@@ -30,7 +30,7 @@ PAUSE_SECONDS = 0.005
 SHOPPERS_WARM = 200
 LOOKS_WARM = 5
 OWNER = "bench@example.org"  # of the stage's only shop (site.py)
-PRIORITY = -10  # of the one who looks, where the system lets us
+NICENESS = 10  # of the crowd
 ANSWER_SECONDS_MAX = 120.0
 
 Looks = dict[str, list[float]]  # page -> seconds of each look at it
@@ -54,16 +54,16 @@ def take(place: Stage, pairs: int, buyers: int, connections: int, looks: int) ->
         "dashboard": Ask(f"{place.place.url}/seller", 1, method="GET", headers=seller),
     }
     uvloop.run(Crowd(place.buys(drop, cookies[:SHOPPERS_WARM], "warm"), SHOPPERS_WARM).play())
+    uvloop.run(_rounds(pages, LOOKS_WARM))
     taken = []
-    with _looker(pages) as look:
-        look.send(LOOKS_WARM)
-        _heard(look)
+    with _crowds() as crowds:
         for first in range(SHOPPERS_WARM, len(cookies), buyers):
-            look.send(looks)
-            rest = _heard(look)
-            crowd = Crowd(place.buys(drop, cookies[first : first + buyers], f"others{first}"), connections)
-            busy = uvloop.run(_burst(crowd, look))
-            taken.append((rest, busy))
+            rest = uvloop.run(_rounds(pages, looks))
+            crowds.send((place.buys(drop, cookies[first : first + buyers], f"others{first}"), connections))
+            _said(crowds)  # its requests are put together
+            crowds.send("go")
+            taken.append((rest, uvloop.run(_rounds(pages, None, crowds))))
+            _said(crowds)
     return [_row(name, [(rest[name], busy[name]) for rest, busy in taken]) for name in pages], []
 
 
@@ -89,24 +89,24 @@ async def _seat(place: Stage) -> str:
         return f"{sessions.name}={sessions.value(session_id)}"
 
 
-async def _burst(crowd: Crowd, look: Connection) -> Looks:
-    """-> the looks while the crowd plays (at least one at each page)."""
-    crowd.prepare()  # the requests are put together before anybody looks
-    look.send(None)
-    await crowd.play()
-    look.send(0)
-    return await asyncio.to_thread(_heard, look)
-
-
-# ---- the one who looks ----
+async def _rounds(pages: dict[str, Ask], rounds: int | None, crowds: Connection | None = None) -> Looks:
+    """-> the seconds of so many looks at each page; None: of as many as it takes until the crowd has its answers, at least one."""
+    told: Looks = {name: [] for name in pages}
+    done = 0
+    while done < rounds if rounds is not None else not (done and crowds.poll()):
+        for name, ask in pages.items():
+            told[name] += (await Crowd(ask, 1).play()).seconds
+            await asyncio.sleep(PAUSE_SECONDS)
+        done += 1
+    return told
 
 
 @contextmanager
-def _looker(pages: dict[str, Ask]) -> Iterator[Connection]:
-    """-> a line to a process that looks. A number: so often; None: until the next word. It answers with its looks."""
+def _crowds() -> Iterator[Connection]:
+    """-> a line to a process that plays crowds: send an Ask and its connections, hear "ready", say "go", hear "over"."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_look, args=(pages, theirs), daemon=True)
+    process = context.Process(target=_play, args=(theirs,), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -116,32 +116,22 @@ def _looker(pages: dict[str, Ask]) -> Iterator[Connection]:
         process.join(ANSWER_SECONDS_MAX)
 
 
-def _heard(look: Connection) -> Looks:
-    if not look.poll(ANSWER_SECONDS_MAX):
-        raise TimeoutError("whoever looks at the pages has fallen silent")
-    return look.recv()
-
-
-def _look(pages: dict[str, Ask], line: Connection) -> None:
-    with suppress(OSError):  # not allowed: then they take their turn with everybody
-        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+def _play(line: Connection) -> None:
+    os.nice(NICENESS)
     with suppress(EOFError):
         while True:
-            rounds = line.recv()
-            line.send(uvloop.run(_rounds(pages, rounds, line)))
+            crowd = Crowd(*line.recv())
+            crowd.prepare()
+            line.send("ready")
+            line.recv()
+            uvloop.run(crowd.play())
+            line.send("over")
 
 
-async def _rounds(pages: dict[str, Ask], rounds: int | None, line: Connection) -> Looks:
-    told: Looks = {name: [] for name in pages}
-    done = 0
-    while done < rounds if rounds is not None else not (done and line.poll()):
-        for name, ask in pages.items():
-            told[name] += (await Crowd(ask, 1).play()).seconds
-            await asyncio.sleep(PAUSE_SECONDS)
-        done += 1
-    if rounds is None:
-        line.recv()
-    return told
+def _said(crowds: Connection) -> None:
+    if not crowds.poll(ANSWER_SECONDS_MAX):
+        raise TimeoutError("the crowd has fallen silent")
+    crowds.recv()
 
 
 def p99_ms(seconds: Sequence[float]) -> float:

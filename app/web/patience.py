@@ -27,8 +27,8 @@ from app.web.ready import Later, lines
 
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 32 * 1024
-TURN_SECONDS = 0.0003
-TURN_SECONDS_SHARED = 0.0001  # while somebody else's request is under way
+TURN_SECONDS = 0.00015
+TURN_SECONDS_SHARED = 0.00005  # while somebody else's request is under way
 CROWD = b"POST /drops/"  # what the crowd's requests begin with
 UNREAD_BYTES_MAX = 64 * 1024  # of one connection, before its sender has to wait
 
