@@ -18,6 +18,7 @@ lists would have the garbage collector stop the process for a tenth of a second.
 import itertools
 import math
 import secrets
+from collections import OrderedDict
 
 from app.clock import monotonic
 from app.errors import GateUnreachable
@@ -48,8 +49,9 @@ class Limiter:
         self._calls_max, self._window = calls_max, window_seconds
         self._credit_calls = calls_max // CREDIT_SHARE if calls_max >= EXACT_CALLS else 0
         self._names_max = names_max
-        self._once: dict[object, float] = {}  # name -> when its only call was let pass on credit
-        self._calls: dict[object, _Calls] = {}  # everybody else
+        # Ordered dictionaries: the oldest of a plain one is found by walking over all that were taken out before it.
+        self._once: OrderedDict[object, float] = OrderedDict()  # name -> when its only call was let pass on credit
+        self._calls: OrderedDict[object, _Calls] = OrderedDict()  # everybody else
         self._process, self._numbers = secrets.token_hex(6), itertools.count()
 
     async def allow(self, name: object) -> int:
@@ -142,5 +144,4 @@ class Limiter:
 
     def _make_room(self) -> None:
         if len(self._once) + len(self._calls) >= self._names_max:
-            names = self._once or self._calls
-            del names[next(iter(names))]
+            (self._once or self._calls).popitem(last=False)

@@ -7,8 +7,8 @@ their own bound (guard.py). A connection costs a timer only while a head is inco
 An application with an `at_once(scope, body)` is asked it when a request came whole in one piece: what it answers (ready.py), then
 or when the one reply it lacks has come, goes out in one write, and no task is made. Whatever else comes, or whatever goes wrong
 there, is an ordinary ASGI request. The crowd that presses Buy is not even read when it comes: it is read and answered in the order
-it came, TURN_SECONDS at a time, and everybody else in between (R13). A page needs several turns of the loop, and must not wait for
-the whole crowd in each of them; while one is being made, the crowd's turns are shorter still.
+it came, a turn at a time, and everybody else in between (R13). A page needs several turns of the loop, and must not wait for the
+whole crowd in each of them: the crowd's turns are long only while nobody else was here lately, and shortest while a page is made.
 """
 
 import asyncio
@@ -28,7 +28,9 @@ from app.web.ready import Later, lines
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 32 * 1024
 TURN_SECONDS = 0.00015
+TURN_SECONDS_ALONE = 0.0005  # nobody else asked for anything within ALONE_SECONDS
 TURN_SECONDS_SHARED = 0.00005  # while somebody else's request is under way
+ALONE_SECONDS = 0.1
 CROWD = b"POST /drops/"  # what the crowd's requests begin with
 UNREAD_BYTES_MAX = 64 * 1024  # of one connection, before its sender has to wait
 
@@ -55,6 +57,7 @@ class Crowd:
         self._is_due = False  # there will be a turn
         self.in_turn = False  # what happens now happens for the crowd
         self.others = 0  # requests of everybody else that are under way
+        self.others_at = float("-inf")  # when the last of them came
 
     def join(self, connection: "Patience") -> None:
         self._waiting.append(connection)
@@ -63,7 +66,11 @@ class Crowd:
             self._loop.call_soon(self._serve)
 
     def _serve(self) -> None:
-        until = monotonic() + (TURN_SECONDS_SHARED if self.others else TURN_SECONDS)
+        until = monotonic()
+        if self.others:
+            until += TURN_SECONDS_SHARED
+        else:
+            until += TURN_SECONDS if until - self.others_at < ALONE_SECONDS else TURN_SECONDS_ALONE
         self.in_turn = True
         try:
             while self._waiting and monotonic() < until:
@@ -96,8 +103,7 @@ class Patience(HttpToolsProtocol):
             self.server_state.crowd = Crowd(self.loop)
         self._crowd: Crowd = self.server_state.crowd
         self._reading = False
-        self._unread: list[bytes] = []  # what came while this connection waits for its turn
-        self._unread_bytes = 0
+        self._unread = b""  # what came while this connection waits for its turn
         self._held: tuple[RequestResponseCycle, Any] | None = None  # a request whose body may be in what is being read
         self._answered = False  # a request of what is being read
 
@@ -113,20 +119,23 @@ class Patience(HttpToolsProtocol):
         if not self._unread and not data.startswith(CROWD):
             self._read(data)
             return
-        self._unread.append(data)
-        self._unread_bytes += len(data)
-        if len(self._unread) == 1:
+        if not self._unread:
+            self._unread = data
             self._unset_keepalive_if_required()
             self._crowd.join(self)
-        elif self._unread_bytes > UNREAD_BYTES_MAX:
+            return
+        self._unread += data
+        if len(self._unread) > UNREAD_BYTES_MAX:
             self.flow.pause_reading()
 
     def read_waiting(self) -> None:
         """It is this connection's turn."""
-        unread, self._unread, self._unread_bytes = self._unread, [], 0
-        if self.parser is not None:  # it is still there
+        unread, self._unread = self._unread, b""
+        if self.parser is None:
+            return  # it has gone
+        if len(unread) > UNREAD_BYTES_MAX:
             self.flow.resume_reading()
-            self._read(unread[0] if len(unread) == 1 else b"".join(unread))
+        self._read(unread)
 
     def _read(self, data: bytes) -> None:
         self._head_bytes += len(data)
@@ -151,6 +160,8 @@ class Patience(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        if not self._crowd.in_turn:
+            self._crowd.others_at = monotonic()
         held, self._held = self._held, None
         if held is not None and not held[0].disconnected and not self._answer_at_once(*held):
             self._start(*held)

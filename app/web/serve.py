@@ -32,7 +32,7 @@ BACKLOG_CONNECTIONS = 16_384  # the whole crowd may knock in the same second
 SOCKET_BYTES_MAX = 4096  # one inbound message; the hub judges the finer bound
 SOCKET_QUEUE_MAX = 4
 PING_SECONDS = 20.0
-GARBAGE_THRESHOLDS = (5_000, 20, 100)  # requests leave few cycles behind; Python's own 700 looks for them after every tenth
+GARBAGE_THRESHOLDS = (10_000, 20, 100)  # requests leave few cycles behind; Python's own 700 looks for them after every tenth
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 

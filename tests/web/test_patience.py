@@ -165,7 +165,7 @@ async def test_whoever_sends_more_than_may_wait_for_a_turn_has_to_wait(wired, mo
     wired.connection.data_received(PRESS.replace(b": 0", b": 5000"))
     while wired.reads:
         wired.connection.data_received(b"x" * 100)
-    assert 1000 < wired.connection._unread_bytes <= 1100
+    assert 1000 < len(wired.connection._unread) <= 1100
     assert wired.connection.cycle is None  # not a byte was read
     [turn] = wired.turns
     turn()

@@ -206,6 +206,7 @@ def test_the_crowd_is_served_a_turn_at_a_time_in_its_order(monkeypatch, share, a
     clock, loop = [0.0], Turns()
     monkeypatch.setattr(patience, "monotonic", lambda: clock[0])
     crowd, presses = patience.Crowd(loop), [Press(clock, share * patience.TURN_SECONDS) for _ in range(12)]
+    crowd.others_at = 0.0  # somebody else was here just now
     for press in presses:
         crowd.join(press)
     assert len(loop.soon) == 1
@@ -216,6 +217,21 @@ def test_the_crowd_is_served_a_turn_at_a_time_in_its_order(monkeypatch, share, a
         assert [press.served for press in presses] == [1] * served[-1] + [0] * (12 - served[-1])
     assert served[0] == a_turn
     assert served[-1] == 12
+
+
+def test_turns_are_longer_while_nobody_else_was_here_lately(monkeypatch):
+    loop, turns = Turns(), []
+    for clock in ([patience.ALONE_SECONDS / 2], [patience.ALONE_SECONDS * 2]):
+        monkeypatch.setattr(patience, "monotonic", lambda clock=clock: clock[0])
+        crowd, presses = patience.Crowd(loop), [Press(clock, patience.TURN_SECONDS / 10) for _ in range(100)]
+        crowd.others_at = 0.0
+        for press in presses:
+            crowd.join(press)
+        loop.soon.pop()()
+        loop.soon.clear()
+        turns.append(sum(press.served for press in presses))
+    lately, alone = turns
+    assert 1 < lately < alone < 100
 
 
 async def test_turns_are_shorter_while_somebody_elses_request_is_under_way(monkeypatch):
