@@ -17,6 +17,7 @@ from app.ledger.money import DueCharge, NotPayable, Submitted
 from app.ledger.orders import OrderRow
 from app.ledger.papers import ShopPage, ShopPapers
 from app.ledger.parcels import ClaimedParcel, DueParcel, ParcelRow
+from app.ledger.passkeys import Passkey
 from app.ledger.people import Shopper
 from app.ledger.pictures import Picture
 from app.ledger.places import Joined, NextInLine, Place, Wish
@@ -92,6 +93,7 @@ __all__ = [
     "ParcelRow",
     "Parcelled",
     "ParcelsLike",
+    "Passkey",
     "Picture",
     "Place",
     "PlacesLike",

@@ -26,6 +26,7 @@ from app.ledger.notices import NoticesPart
 from app.ledger.orders import OrdersPart
 from app.ledger.papers import PapersPart
 from app.ledger.parcels import ParcelsPart
+from app.ledger.passkeys import PasskeysPart
 from app.ledger.people import PeoplePart
 from app.ledger.pictures import PicturesPart
 from app.ledger.places import PlacesPart
@@ -45,6 +46,7 @@ class Ledger(
     PicturesPart,
     AccountsPart,
     SellersPart,
+    PasskeysPart,
     AuditPart,
     RecordingPart,
     PlacesPart,

@@ -272,7 +272,7 @@ class SellersPart(Pool):
             if await ask.count("confirm_second_factor", seller.email, language):
                 await ask.count("put_recovery_codes", seller.email, list(recovery_hashes))
                 await note_audit(ask, seller.shop_id, seller.actor, "second factor set up", seller.email)
-                await _tell(ask, seller.email, language, "set_up")
+                await tell_of_second_factor(ask, seller.email, language, "set_up")
             return await ask.count("prove_session", seller.session_id, seller.email, fresh_id) == 1
 
     async def prove_by_recovery(self, seller: Seller, code_hash: bytes, fresh_id: UUID, language: str = ENGLISH) -> bool:
@@ -285,7 +285,7 @@ class SellersPart(Pool):
             await note_audit(
                 ask, seller.shop_id, seller.actor, "recovery code used", seller.email, {"left": left + 1}, {"left": left}
             )
-            await _tell(ask, seller.email, language, "code_used", left=left)
+            await tell_of_second_factor(ask, seller.email, language, "code_used", left=left)
             return await ask.count("prove_session", seller.session_id, seller.email, fresh_id) == 1
 
     async def recovery_codes_left(self, email_norm: str) -> int:
@@ -297,21 +297,23 @@ class SellersPart(Pool):
             await ask.count("forget_recovery_codes", seller.email)
             await ask.count("put_recovery_codes", seller.email, list(hashes))
             await note_audit(ask, seller.shop_id, seller.actor, "recovery codes renewed", seller.email)
-            await _tell(ask, seller.email, language, "codes_renewed")
+            await tell_of_second_factor(ask, seller.email, language, "codes_renewed")
 
     async def remove_second_factor(self, email_norm: str, actor: str, language: str | None = None) -> bool:
-        """Its owner begins anew: nothing counts as shown any more -> False: there was none.
+        """Its owner begins anew: passkeys go too, and nothing counts as shown any more -> False: there was none.
 
         `language` None: the one in which it was set up.
         """
         async with self._transaction() as ask:
+            passkeys = [row["name"] for row in await ask.rows("passkeys", email_norm)]
             known = await ask.value("remove_second_factor", email_norm)
             if known is None:
                 return False
-            await _tell(ask, email_norm, language or known, "removed", itself=actor == email_norm)
+            before = {"passkeys": passkeys} if passkeys else None
+            await tell_of_second_factor(ask, email_norm, language or known, "removed", itself=actor == email_norm)
             await ask.count("nothing_proven", email_norm)
             for workplace in await ask.rows("workplaces", email_norm):
-                await note_audit(ask, workplace["shop_id"], actor, "second factor removed", email_norm)
+                await note_audit(ask, workplace["shop_id"], actor, "second factor removed", email_norm, before)
             return True
 
     # sessions, as their owner sees them
@@ -321,7 +323,7 @@ class SellersPart(Pool):
         return [SellerSession(**row) for row in await self._rows("seller_sessions", email_norm, SESSIONS_SHOWN_MAX)]
 
 
-async def _tell(ask: Asker, email_norm: str, language: str, what: str, **more: object) -> None:
+async def tell_of_second_factor(ask: Asker, email_norm: str, language: str, what: str, **more: object) -> None:
     """The person hears of it by mail (templates/mail/second_factor.html), in the transaction of the change."""
     await ask.count("tell_of_second_factor", email_norm, uuid4().hex, language, json.dumps({"what_changed": what, **more}))
 

@@ -102,6 +102,16 @@ def test_a_mail_about_an_order_finds_it_on_any_device(kind):
             {"en": "was used", "de": "wurde benutzt"},
             {"en": "1 recovery code left.", "de": "Noch 1 Ersatzcode."},
         ),
+        (
+            {"what_changed": "passkey_added", "passkey": "Key ring"},
+            {"en": "was added", "de": "wurde hinzugefügt"},
+            {"en": "“Key ring” was added", "de": "„Key ring“ wurde"},
+        ),
+        (
+            {"what_changed": "passkey_removed", "passkey": "Key ring"},
+            {"en": "was removed", "de": "wurde entfernt"},
+            {"en": "opens nothing there any more", "de": "öffnet dort nichts mehr"},
+        ),
     ],
 )
 def test_a_change_of_the_second_factor_is_told_in_its_readers_language(language, change, subject, sentence):

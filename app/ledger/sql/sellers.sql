@@ -184,7 +184,7 @@ UPDATE seller_sessions SET id = $3, proven_at = now()
 WHERE id = $1 AND email = $2 AND ended_at IS NULL AND expires_at > now();
 
 -- name: remove_second_factor
--- Its owner begins anew; the recovery codes go with it.
+-- Its owner begins anew; the recovery codes and passkeys go with it.
 DELETE FROM second_factors WHERE email = $1 AND confirmed_at IS NOT NULL RETURNING language;
 
 -- name: tell_of_second_factor

@@ -34,6 +34,8 @@ ACTIONS = (
     N_("second factor removed"),
     N_("recovery code used"),
     N_("recovery codes renewed"),
+    N_("passkey added"),
+    N_("passkey removed"),
     N_("staff invited"),
     N_("role changed"),
     N_("staff removed"),
@@ -89,6 +91,8 @@ FIELDS = {
     "browser": N_("browser"),
     "open": N_("open sessions"),
     "left": N_("recovery codes left"),
+    "passkey": N_("passkey"),
+    "passkeys": N_("passkeys"),
     "role": N_("role"),
     "owner": N_("owner"),
     # plan and drop

@@ -1,11 +1,12 @@
 """The second factor: setting it up, showing it, and the recovery codes for the day when the phone is gone.
 
-Guarantees: a code works once (its step, and every older one, is void from then on); five wrong ones within a quarter of an hour, in
-whatever sessions, and none is looked at any more until it is over; a try is counted before anything is compared. The secret is
+Guarantees: a code works once (its step, and every older one, is void from then on); five wrong ones within a quarter of an hour,
+in whatever sessions, and none is looked at any more until it is over; a try is counted before anything is compared. The secret is
 nowhere at rest: it is made of a nonce in the ledger and the installation's secret. Showing it gives the session a new id, so a
-cookie that was copied before is worth nothing after. Setting it up, beginning anew, and using or renewing recovery codes is told to
-its owner by mail, written in the same transaction: whoever does it in somebody else's name is noticed. Another DOORMAN_SECRET makes
-every second factor worthless: `doorman staff reset-second-factor` lets its owner begin anew.
+cookie that was copied before is worth nothing after. Setting it up, beginning anew, and using or renewing recovery codes is told
+to its owner by mail, written in the same transaction: whoever does it in somebody else's name is noticed. Another DOORMAN_SECRET
+makes every second factor worthless: `doorman staff reset-second-factor` lets its owner begin anew. Passkeys (passkeys.py) stand
+beside the app's codes and go with them.
 """
 
 import hmac
@@ -26,6 +27,7 @@ from app.web.doors import Doors, TheseDoors, ThisCall, redirect
 from app.web.problems import Problem, Refused
 from app.web.seller.access import PREFIX, ThisSeller, fresh, seller_path
 from app.web.seller.confirm import ask_first, is_sure
+from app.web.seller.passkey_signing import site_of
 
 RECOVERY_CODES = 10
 RECOVERY_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that is read as something else
@@ -88,7 +90,7 @@ async def remove(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Respo
             seller,
             title=_("Set up the second factor anew?"),
             consequences=[
-                _("The codes of the app you use now, and your recovery codes, stop working."),
+                _("The codes of the app you use now, your recovery codes and your passkeys stop working."),
                 _("Money, staff and settings stay closed to you until the new one is set up."),
             ],
             verb=_("Begin anew"),
@@ -115,6 +117,7 @@ async def code_page(call: Call, doors: Doors, seller: Seller, target: str, probl
         next=target,
         problem=problem,
         is_fresh=fresh(seller),
+        by_passkey=site_of(doors.settings) is not None and bool(await doors.office.ledger.passkeys(seller.email)),
         secret=None if setting_up is None else in_fours(totp.written(setting_up)),
         app_address=None if setting_up is None else app_address(doors, setting_up, seller),
         qr=None if setting_up is None else qr_of(app_address(doors, setting_up, seller)),

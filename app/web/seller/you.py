@@ -1,4 +1,4 @@
-"""One's own account at the dashboard: second factor, open sessions, and the shops one works for.
+"""One's own account at the dashboard: second factor, passkeys, open sessions, and the shops one works for.
 
 Every question asks for the session's owner: somebody else's session is answered as one that does not exist.
 """
@@ -11,9 +11,12 @@ from litestar.params import FromPath
 from app.domain.roles import Right
 from app.errors import NotFound
 from app.languages import _
+from app.ledger.passkeys import NAME_CHARACTERS_MAX, PASSKEYS_MAX
 from app.web.doors import TheseDoors, ThisCall, redirect
-from app.web.seller.access import PREFIX, ThisSeller
+from app.web.seller.access import PREFIX, ThisSeller, fresh
 from app.web.seller.browsers import named
+from app.web.seller.passkey_signing import site_of
+from app.web.seller.passkeys import NO_PASSKEYS_HERE
 from app.web.seller.people import SIGN_IN
 from app.web.seller.staff import ROLES
 
@@ -32,6 +35,11 @@ async def show_you(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Res
         role_names={role: words[0] for role, words in ROLES.items()},
         workplaces=await ledger.staffs(seller.email),
         codes_left=await ledger.recovery_codes_left(seller.email) if seller.second_factor else 0,
+        passkeys=await ledger.passkeys(seller.email) if seller.second_factor else [],
+        passkeys_max=PASSKEYS_MAX,
+        passkey_characters_max=NAME_CHARACTERS_MAX,
+        no_passkeys=_(NO_PASSKEYS_HERE) if site_of(doors.settings) is None else None,
+        is_fresh=fresh(seller),
     )
 
 

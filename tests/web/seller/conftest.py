@@ -139,6 +139,21 @@ async def delivery_id(belongings: Belongings) -> int:
     return row["id"]
 
 
+async def passkey_id(belongings: Belongings) -> int:
+    """-> a passkey of whoever asks."""
+    await belongings.shop.rows(
+        "INSERT INTO second_factors (email, nonce, confirmed_at) VALUES ($1, $2, now()) ON CONFLICT DO NOTHING",
+        belongings.email,
+        bytes(20),
+    )
+    [row] = await belongings.shop.rows(
+        "INSERT INTO passkeys (email, credential_id, public_key, sign_count, name) VALUES ($1, $2, '', 0, 'Key ring') RETURNING id",
+        belongings.email,
+        uuid4().bytes,
+    )
+    return row["id"]
+
+
 EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {
     "drop_id": drop_id,
     "draft_id": draft_id,
@@ -148,6 +163,7 @@ EXAMPLES: dict[str, Callable[[Belongings], Awaitable[object]]] = {
     "name": name,
     "mail_id": mail_id,
     "seller_id": seller_id,
+    "passkey_id": passkey_id,
     "session_id": session_id,
     "shop_id": shop_id,
     "key_id": key_id,
