@@ -3,7 +3,8 @@
 --
 -- Guarantees
 --   One atomic read: the holders are exactly those granted before this moment, so nobody outside them holds a unit.
---   Writes nothing. The holders are sent only when every variant's stock is 0, and not when the caller already has this stamp's.
+--   Writes nothing. The holders are sent only to those who want them, when every variant's stock is 0, and not when the caller
+--   already has this stamp's: a drop may have a hundred thousand.
 -- KEYS
 --   1 rules
 --   2 totals
@@ -12,7 +13,7 @@
 --   5 buyers
 --   6 journal
 -- ARGV
---   1 known     the stamp whose holders the caller has, or ''
+--   1 known     the stamp whose holders the caller has, '' for none of them, '-' when they are not wanted
 -- Returns
 --   {seconds, microseconds, stamp, door, opens_ms, closes_ms, clock_offset_ms, journal, totals, stock, held, holders}
 --   totals, stock, held: variant, units, variant, units …   holders: every buyer ever granted, or false when not sent
@@ -28,7 +29,7 @@ local units = redis.call('HGETALL', stock)
 local nothing_left = true
 for at = 2, #units, 2 do nothing_left = nothing_left and units[at] == '0' end
 local holders = false
-if nothing_left and stamp ~= known then holders = redis.call('HKEYS', buyers) end
+if nothing_left and known ~= '-' and stamp ~= known then holders = redis.call('HKEYS', buyers) end
 
 local time = redis.call('TIME')
 return {time[1], time[2], stamp, door, opens_ms, closes_ms, clock_offset_ms, redis.call('XLEN', journal),

@@ -30,6 +30,7 @@ from app.gate.records import PLACE, Heir, Image, JournalEntry, KeyRecord, Peek, 
 from app.gate.wire import ConnectionLost, Wire
 
 STAMP_BYTES = 8
+NOT_WANTED = "-"  # peek.lua: no stamp
 RETRY_NOT_READY_SECONDS = 2  # longer than a process's memory of "nothing left" lives
 WHOLE_DROP_SECONDS = 20.0  # timeout of a snapshot or a mend: they carry every receipt of the drop
 TAKE_OVER_PAGES_MAX = 100  # XAUTOCLAIM pages walked in search of idle entries
@@ -93,16 +94,19 @@ class Gate:
         """
         return self._wire.ask(_reserve_call(drop_id, reservation), scripts.RESERVE)
 
-    async def peek(self, drop_id: int, known: Peek | None = None) -> Peek | None:
-        """-> one atomic look; None: no rules. `known`: an earlier look, whose holders are not sent again if nothing has changed."""
+    async def peek(self, drop_id: int, *, holders: bool = False, known: Peek | None = None) -> Peek | None:
+        """-> one atomic look; None: no rules. `holders`: once nothing is left, name everyone who was ever granted units.
+
+        `known`: an earlier look at them; they are not sent again if nothing has changed since.
+        """
         known_stamp = known.stamp if known is not None and not any(known.left.values()) else ""
-        reply = await self._ask_twice(scripts.PEEK, scripts.PEEK.call(drop_id, known_stamp))
+        reply = await self._ask_twice(scripts.PEEK, scripts.PEEK.call(drop_id, known_stamp if holders else NOT_WANTED))
         if reply is None:
             return None
-        seconds, microseconds, stamp, door, opens_ms, closes_ms, clock_offset_ms, journal, totals, stock, held, holders = reply
+        seconds, microseconds, stamp, door, opens_ms, closes_ms, clock_offset_ms, journal, totals, stock, held, named = reply
         left = _units(stock)
-        if holders is not None:
-            granted = frozenset(map(int, holders))
+        if named is not None:
+            granted = frozenset(map(int, named))
         else:
             granted = known.holders if known is not None and stamp == known_stamp else frozenset()
         return Peek(

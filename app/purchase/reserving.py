@@ -25,11 +25,13 @@ from app.gate import ASK, Gate, Limiter, Peek, Reservation, answer_of
 
 MEMORY_SECONDS = 1.0  # a memory older than this is never used
 REFRESH_SECONDS = 0.4  # a used memory older than this is read again in the background
+MEMORIES_MAX = 32  # drops; the one that was read longest ago is forgotten first
 RETRY_SECONDS = 2  # Retry-After of not_ready
 
 NOT_READY = Answer(Verdict.NOT_READY, retry_after_seconds=RETRY_SECONDS)
 SOLD_OUT = Answer(Verdict.SOLD_OUT)
 ALL_HELD = Answer(Verdict.ALL_HELD)
+TOO_OLD = float("-inf")
 NOTHING_LEFT = {Phase.SOLD_OUT, Phase.ALL_HELD}
 
 log = structlog.get_logger("counter")
@@ -42,7 +44,7 @@ class Counter:
         """`buy_limit`: (calls, seconds) of one shopper."""
         self._gate = gate
         self._limiter = Limiter(gate, "buyer", *buy_limit)
-        self._memory: dict[int, tuple[Peek, float]] = {}
+        self._memory: dict[int, tuple[Peek, float]] = {}  # an old one answers nobody, but spares its holders when it is read anew
         self._refreshing: dict[int, asyncio.Task] = {}
         self.answers_from_memory = 0
 
@@ -96,11 +98,13 @@ class Counter:
 
     def forget(self, drop_id: int) -> None:
         """The feed says that this drop's stock changed: ask the gate again."""
-        self._memory.pop(drop_id, None)
+        if drop_id in self._memory:
+            self._memory[drop_id] = (self._memory[drop_id][0], TOO_OLD)
 
     def forget_all(self) -> None:
         """The feed was deaf for a while: nothing remembered can be trusted."""
-        self._memory.clear()
+        for drop_id in self._memory:
+            self.forget(drop_id)
 
     def _from_memory(self, drop_id: int, buyer: int, variant_id: int) -> Answer | None:
         remembered = self._memory.get(drop_id)
@@ -109,7 +113,6 @@ class Counter:
         peek, read_at = remembered
         age = monotonic() - read_at
         if age > MEMORY_SECONDS:
-            del self._memory[drop_id]
             return None
         if age > REFRESH_SECONDS:
             self._refresh(drop_id)
@@ -133,13 +136,14 @@ class Counter:
         asked_at = monotonic()  # the age counts from before the question
         known = self._memory.get(drop_id)
         try:
-            peek = await self._gate.peek(drop_id, known=known and known[0])
+            peek = await self._gate.peek(drop_id, holders=True, known=known and known[0])
         except GateUnreachable:
             return
+        self._memory.pop(drop_id, None)
         if peek is not None and nothing_left(peek):
-            self._memory[drop_id] = (peek, asked_at)
-        else:
-            self._memory.pop(drop_id, None)
+            self._memory[drop_id] = (peek, asked_at)  # behind all others
+            if len(self._memory) > MEMORIES_MAX:
+                del self._memory[next(iter(self._memory))]
 
 
 def _reservation(drop_id: int, buyer: int, variant_id: int, quantity: int, key: str) -> Reservation:

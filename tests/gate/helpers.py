@@ -87,7 +87,7 @@ async def until(condition) -> None:
 
 async def check_arithmetic(gate: Gate, client, drop_id: int = DROP) -> tuple[Snapshot, Peek]:
     """stock + Σ receipts = total, buyers = Σ receipts, held = Σ unpaid receipts, for everyone -> what was looked at."""
-    snapshot, peek = await gate.snapshot(drop_id), await gate.peek(drop_id)
+    snapshot, peek = await gate.snapshot(drop_id), await gate.peek(drop_id, holders=True)
     taken, unpaid, owned = Counter(), Counter(), {}
     for receipt in snapshot.receipts.values():
         taken[receipt.variant_id] += receipt.quantity

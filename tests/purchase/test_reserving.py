@@ -6,6 +6,7 @@ import pytest
 
 from app.errors import GateUnreachable
 from app.gate import Gate
+from app.purchase import reserving
 
 
 async def sold_out_counter(shop, drop):
@@ -51,8 +52,6 @@ async def test_someone_whose_order_expired_still_finds_it_under_the_old_key(shop
 
 
 async def test_the_memory_is_never_older_than_a_second(shop, monkeypatch):
-    from app.purchase import reserving
-
     drop = await shop.opens(units=1)
     order = await shop.holds(drop, await shop.shopper())
     counter = await sold_out_counter(shop, drop)
@@ -61,6 +60,36 @@ async def test_the_memory_is_never_older_than_a_second(shop, monkeypatch):
     moment = reserving.monotonic() + reserving.MEMORY_SECONDS + 0.001
     monkeypatch.setattr(reserving, "monotonic", lambda: moment)
     assert (await counter.buy(drop, await shop.shopper(), drop.variants[0], 1, "k")).verdict == "reserved"
+
+
+async def test_a_memory_that_is_too_old_answers_nobody_but_spares_its_names(shop, monkeypatch):
+    drop = await shop.opens(units=1)
+    await shop.holds(drop, await shop.shopper())
+    counter = await sold_out_counter(shop, drop)
+    asked, real = [], shop.gate.peek
+
+    async def peek(drop_id, **wanted):
+        asked.append(wanted["known"])
+        return await real(drop_id, **wanted)
+
+    monkeypatch.setattr(shop.gate, "peek", peek)
+    remembered = counter._memory[drop.id][0]
+    counter.forget_all()
+    assert counter.refuses_at_once(drop.id, await shop.shopper(), drop.variants[0].id) is None
+    await counter.buy(drop, await shop.shopper(), drop.variants[0], 1, "k")
+    await asyncio.gather(*list(counter._refreshing.values()))
+    assert asked == [remembered]
+    assert counter._memory[drop.id][0].holders == remembered.holders != frozenset()
+
+
+async def test_memories_are_bounded(shop, monkeypatch):
+    monkeypatch.setattr(reserving, "MEMORIES_MAX", 2)
+    counter, drops = shop.counter(), [await shop.opens(units=1) for _ in range(4)]
+    for drop in drops:
+        await shop.holds(drop, await shop.shopper())
+        await counter.buy(drop, await shop.shopper(), drop.variants[0], 1, "learn")
+        await asyncio.gather(*list(counter._refreshing.values()))
+    assert list(counter._memory) == [drop.id for drop in drops[2:]]
 
 
 async def test_one_shopper_may_not_hammer(shop):
