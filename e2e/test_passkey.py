@@ -58,6 +58,7 @@ async def test_an_owner_adds_a_passkey_and_shows_it_instead_of_a_code(named_hous
     await owner.opens("/seller/staff")
     await page.wait_for_url("**/seller/second-factor?next=/seller/staff")
     await is_sound(owner)
+    await expect(page.locator("[data-passkey-problem]")).to_be_hidden()
     await owner.tabs_to("form[data-passkey=show] button")
     await owner.presses("Enter")
     await page.wait_for_url(f"{named_house.url}/seller/staff")

@@ -2,7 +2,7 @@
  * does the same.
  *
  * <form data-passkey="add|show" action="…" data-challenge="…" hidden> with what else is sent as its fields, and <p data-passkey-problem
- * role="alert">; data-words-cancelled, -known, -lost: what is said of the browser's own refusals.
+ * role="alert" hidden>; data-words-cancelled, -known, -lost: what is said of the browser's own refusals.
  */
 import { busy, inLanguage } from "./page.js";
 
@@ -48,7 +48,7 @@ function wordsOf(error, { wordsCancelled, wordsKnown, wordsLost }) {
 
 async function ask(form) {
   const problem = form.querySelector("[data-passkey-problem]");
-  problem.textContent = "";
+  problem.hidden = true;
   busy(form, true);
   try {
     const options = asked(await tell(form.dataset.challenge, {}));
@@ -57,6 +57,7 @@ async function ask(form) {
     location.assign(to);
   } catch (error) {
     problem.textContent = wordsOf(error, form.dataset);
+    problem.hidden = false;
     busy(form, false);
   }
 }
