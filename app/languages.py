@@ -171,6 +171,11 @@ def count(number: int) -> str:
     return str(number) if -1000 < number < 1000 else format_decimal(number, locale=_spoken.get().locale)
 
 
+def number(value: float, pattern: str | None = None) -> str:
+    """12345.25 -> '12,345.25' or '12.345,25'. `pattern`: CLDR's, where it is to look another way."""
+    return format_decimal(value, format=pattern, locale=_spoken.get().locale)
+
+
 def tenths(number: float) -> str:
     """1.25 -> '1.2' or '1,2'."""
     return format_decimal(round(number, 1), format="#,##0.0", locale=_spoken.get().locale)

@@ -21,6 +21,9 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from app.rehearsal.judge import ANSWERS
+from app.rehearsal.sayings import Said, remembered, say
+
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 ARGUMENTS = ["--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--no-first-run"]
@@ -30,6 +33,8 @@ PICTURES_MAX = 40
 PICTURE_WIDTH_MAX = 720
 PICTURE_QUALITY = 70
 PRESSES_MAX = 40
+COMPLAINT_CHARACTERS_MAX = 300
+COMPLAINTS_MAX = 20  # of one person
 CLOCK_AHEAD_SECONDS, CLOCK_JUMP_SECONDS, CLOCK_TOLERANCE_SECONDS = 3600, 600, 1.5
 ENDED = ("PAID", "EXPIRED", "FAILED", "CANCELLED", "REFUNDED", "REFUSED", "LOST")
 OVER = ("all_held", "sold_out", "closed", "cancelled")
@@ -56,17 +61,20 @@ class Person:
         self.order: str | None = None
         self.told: list[str] = []
         self.complaints: list[str] = []
-        page.on("pageerror", lambda error: self.complains(f"a script failed: {error}"))
+        page.on(
+            "pageerror",
+            lambda error: self.complains(say("a script failed: %(error)s", error=str(error)[:COMPLAINT_CHARACTERS_MAX])),
+        )
         page.on("console", lambda message: message.type == "error" and self.complains(message.text))
         page.on("request", lambda request: self.asked(request.url))
 
     def complains(self, text: str) -> None:
-        if not any(words in text for words in HARMLESS) and len(self.complaints) < 20:
-            self.complaints.append(text[:300])
+        if not any(words in text for words in HARMLESS) and len(self.complaints) < COMPLAINTS_MAX:
+            self.complaints.append(text if isinstance(text, Said) else text[:COMPLAINT_CHARACTERS_MAX])
 
     def asked(self, url: str) -> None:
         if not url.startswith((self.play.url, self.play.bank, "data:", "blob:", "about:", "ws:")):
-            self.complains(f"a request to a stranger: {url}")
+            self.complains(say("a request to a stranger: %(url)s", url=url[:COMPLAINT_CHARACTERS_MAX]))
 
     async def opens(self, path: str) -> None:
         """Go there, again and again while the shop is out of reach."""
@@ -93,7 +101,7 @@ class Person:
 class Shopper(Person):
     async def lives(self) -> None:
         await self.opens(f"/drops/{self.play.slug}")
-        await self.play.photographs(self, "before the opening")
+        await self.play.photographs(self, say("before the opening"))
         if self.play.clock and self.number == 0:
             await self.checks_the_clock()
         while await self.phase() in ("announced", "last_seconds") and not self.play.over():  # noqa: ASYNC110 (it is a page)
@@ -118,12 +126,12 @@ class Shopper(Person):
             if found:
                 self.order = found[1]
                 self.told.append("reserved")
-                await self.play.photographs(self, "it is theirs")
+                await self.play.photographs(self, say("it is theirs"))
                 return
             await asyncio.sleep(LOOK_SECONDS)
         self.final = "no"
         self.told.append(await self.phase() or "no")
-        await self.play.photographs(self, "there was none left")
+        await self.play.photographs(self, say("there was none left"))
 
     async def owns(self) -> None:
         from playwright.async_api import Error
@@ -133,7 +141,7 @@ class Shopper(Person):
             state = await self.attribute("[data-order-state]", "data-order-state")
             if state in ENDED:
                 self.final = state.lower()
-                await self.play.photographs(self, f"the order is {state.lower()}")
+                await self.play.photographs(self, say("the order: %(state)s", state=ANSWERS.get(self.final, self.final)))
                 return
             if state == "PENDING_PAYMENT":
                 with suppress(Error):
@@ -146,14 +154,20 @@ class Shopper(Person):
 
     async def checks_the_clock(self) -> None:
         """The countdown goes by the shop's clock, an hour ahead or after a jump."""
-        for what in ("an hour ahead", "after a jump of ten minutes"):
+        for what in (say("an hour ahead"), say("after a jump of ten minutes")):
             left = self.play.opens_at - time.time()
             if left < 2.0:
-                self.play.clock_record["why"] = "the door opened before the clock could be looked at"
+                self.play.clock_record["why"] = say("the door opened before the clock could be looked at")
                 return
             shown = await self.seconds_shown()
             if not left - CLOCK_TOLERANCE_SECONDS - 1 <= shown <= left + CLOCK_TOLERANCE_SECONDS:
-                self.complains(f"with its clock {what} the page shows {shown} s, and {left:.1f} s are left")
+                seen = say(
+                    "with its clock %(what)s the page shows %(shown)s s, and %(left)s s are left",
+                    what=what,
+                    shown=shown,
+                    left=round(left, 1),
+                )
+                self.complains(seen)
             await self.page.clock.set_system_time(time.time() + CLOCK_JUMP_SECONDS)
         self.play.clock_record |= {"done": True, "ended": _now_ms()}
 
@@ -177,14 +191,14 @@ class Seller(Person):
 
     async def lives(self) -> None:
         if not await self.signs_in():
-            self.complains("the seller could not sign in to the dashboard")
+            self.complains(say("the seller could not sign in to the dashboard"))
             return
         await self.opens(f"/seller/drops/{self.play.drop_id}/live")
-        await self.play.photographs(self, "before the opening")
+        await self.play.photographs(self, say("before the opening"))
         for seconds, title in (
-            (1.0, "a second after the opening"),
-            (self.play.seconds / 2, "half-time"),
-            (self.play.seconds + 1, "after the end"),
+            (1.0, say("a second after the opening")),
+            (self.play.seconds / 2, say("half-time")),
+            (self.play.seconds + 1, say("after the end")),
         ):
             await asyncio.sleep(max(0.0, self.play.opens_at + seconds - time.time()))
             if await self.page.locator("main").count() == 0:
@@ -230,7 +244,7 @@ class Play:
         self.dashboard = given["dashboard"]
         self.output = output
         self.pictures: list[dict] = []
-        self.clock_record = {"began": None, "ended": None, "done": False, "why": "no browser came so far"}
+        self.clock_record = {"began": None, "ended": None, "done": False, "why": say("no browser came so far")}
         self.opens_at = self.gives_up_at = 0.0
         self.drop_id = 0
 
@@ -245,12 +259,15 @@ class Play:
             try:
                 browser = await playwright.chromium.launch(executable_path=chromium(), args=arguments)
             except Error as error:
-                say({"failed": f"no browser could be started: {str(error).splitlines()[0]}"})
+                tell({"failed": f"no browser could be started: {str(error).splitlines()[0]}"})
                 return
-            people = [await self.comes(browser, Shopper, number, f"shopper {number + 1}") for number in range(len(self.cookies))]
+            people = [
+                await self.comes(browser, Shopper, number, say("shopper %(number)s", number=str(number + 1)))
+                for number in range(len(self.cookies))
+            ]
             if self.dashboard:
-                people.append(await self.comes(browser, Seller, len(people), "the seller"))
-            say({"ready": True})
+                people.append(await self.comes(browser, Seller, len(people), say("the seller")))
+            tell({"ready": True})
             line = await asyncio.to_thread(sys.stdin.readline)
             if not line:
                 return
@@ -274,6 +291,7 @@ class Play:
             "pictures": self.pictures,
             "clock": self.clock_record,
         }
+        found["sentences"] = remembered(found)
         draft = self.output.with_suffix(".draft")
         draft.write_text(json.dumps(found))
         draft.rename(self.output)
@@ -297,7 +315,7 @@ class Play:
         except TimeoutError:
             pass
         except Error as error:
-            person.complains(f"it stopped: {str(error).splitlines()[0]}")
+            person.complains(say("it stopped: %(error)s", error=str(error).splitlines()[0]))
 
     async def photographs(self, person: Person, title: str) -> None:
         """Take a picture of what somebody sees now, as a small WebP in a data address."""
@@ -323,7 +341,7 @@ def chromium() -> str | None:
     return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
 
 
-def say(what: dict) -> None:
+def tell(what: dict) -> None:
     print(json.dumps(what), flush=True)
 
 

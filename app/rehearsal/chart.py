@@ -2,6 +2,9 @@
 
 from markupsafe import Markup, escape
 
+from app.languages import _, count, tenths
+from app.rehearsal.sayings import again
+
 WIDTH, LEFT, RIGHT = 960, 76, 12
 PANEL, GAP, TOP, FOOT = 110, 34, 50, 34
 BANDS_MAX = 200
@@ -12,10 +15,10 @@ def timeline(found: dict) -> Markup:
     line = found["timeline"]
     seconds = len(line["presses"])
     panels = (
-        ("Demand: presses of Buy a second", line["presses"], "bars demand"),
-        ("Granted a second", line["grants"], "bars grants"),
-        ("Units left", line["left"], "area left"),
-        ("Messages pushed to open pages a second", line["pushes"], "bars pushes"),
+        (_("Demand: presses of Buy a second"), line["presses"], "bars demand"),
+        (_("Granted a second"), line["grants"], "bars grants"),
+        (_("Units left"), line["left"], "area left"),
+        (_("Messages pushed to open pages a second"), line["pushes"], "bars pushes"),
     )
     height = TOP + len(panels) * (PANEL + GAP) + FOOT
     step = (WIDTH - LEFT - RIGHT) / max(1, seconds)
@@ -24,7 +27,7 @@ def timeline(found: dict) -> Markup:
         return LEFT + (second - line["first"]) * step
 
     bottom = height - FOOT - GAP
-    drawn = [_faults(found["faults"], x, bottom)]
+    drawn = [_faults(found["faults"], found.get("sentences", {}), x, bottom)]
     for number, (title, values, kind) in enumerate(panels):
         drawn.append(_panel(title, values, kind, TOP + number * (PANEL + GAP), step))
     drawn.append(_axis(line["first"], seconds, x, bottom))
@@ -40,7 +43,8 @@ def _panel(title: str, values: list, kind: str, top: float, step: float) -> str:
     floor = top + PANEL
     drawn = [
         f'<text class="title" x="{LEFT}" y="{top - 8}">{escape(title)}</text>',
-        f'<text class="scale" x="{LEFT - 8}" y="{top + 8}">{most:,}</text><text class="scale" x="{LEFT - 8}" y="{floor}">0</text>',
+        f'<text class="scale" x="{LEFT - 8}" y="{top + 8}">{count(most)}</text>',
+        f'<text class="scale" x="{LEFT - 8}" y="{floor}">0</text>',
         f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}"/>',
     ]
     if kind.startswith("bars"):
@@ -63,7 +67,7 @@ def _panel(title: str, values: list, kind: str, top: float, step: float) -> str:
     return "".join(drawn)
 
 
-def _faults(faults: list[dict], x, bottom: float) -> str:
+def _faults(faults: list[dict], memory: dict, x, bottom: float) -> str:
     drawn = []
     for number, fault in enumerate(faults, 1):
         if fault["began"] is None:
@@ -71,8 +75,9 @@ def _faults(faults: list[dict], x, bottom: float) -> str:
         began = x(fault["began"])
         width = max(2.0, x(fault["ended"] if fault["ended"] is not None else fault["began"]) - began)
         drawn.append(
-            f'<g class="fault"><title>{escape(fault["words"])}</title><rect x="{began:.1f}" y="12" width="{width:.1f}" '
-            f'height="{bottom - 12:.1f}"/><circle cx="{began + width / 2:.1f}" cy="12" r="9"/>'
+            f'<g class="fault"><title>{escape(again(fault["words"], memory))}</title>'
+            f'<rect x="{began:.1f}" y="12" width="{width:.1f}" height="{bottom - 12:.1f}"/>'
+            f'<circle cx="{began + width / 2:.1f}" cy="12" r="9"/>'
             f'<text x="{began + width / 2:.1f}" y="16">{number}</text></g>'
         )
     return "".join(drawn)
@@ -90,9 +95,14 @@ def _said(found: dict) -> str:
     line = found["timeline"]
     peak = max(line["presses"], default=0)
     at = line["first"] + line["presses"].index(peak) if peak else 0
-    return (
-        f"Timeline of {len(line['presses'])} seconds. Most presses in one second: {peak:,}, {at} s after the opening. "
-        f"Granted in all: {sum(line['grants']):,}. Faults: {len(found['faults'])}. The figures stand in the table below."
+    return _(
+        "Timeline of %(seconds)s seconds. Most presses in one second: %(peak)s, %(at)s s after the opening. "
+        "Granted in all: %(granted)s. Faults: %(faults)s. The figures stand in the table below.",
+        seconds=count(len(line["presses"])),
+        peak=count(peak),
+        at=count(at),
+        granted=count(sum(line["grants"])),
+        faults=count(len(found["faults"])),
     )
 
 
@@ -110,7 +120,13 @@ def strip(found: dict) -> Markup:
         f'<rect class="{kind}" x="{index * step:.2f}" y="0" width="{width:.2f}" height="26" rx="2"/>'
         for index, kind in enumerate(kinds)
     )
-    share = f" Each band stands for {units / bands:.1f} units." if units > bands else ""
-    label = f"{books.get('paid') or 0:,} of {units:,} units are paid for, {books.get('gate_left') or 0:,} are left.{share}"
+    label = _(
+        "%(paid)s of %(units)s units are paid for, %(left)s are left.",
+        paid=count(books.get("paid") or 0),
+        units=count(units),
+        left=count(books.get("gate_left") or 0),
+    )
+    if units > bands:
+        label += " " + _("Each band stands for %(units)s units.", units=tenths(units / bands))
     shape = f'viewBox="0 0 {WIDTH} 26" preserveAspectRatio="none" role="img" aria-label="{escape(label)}"'
     return Markup(f'<svg class="rehearsal__strip" {shape}>{drawn}</svg>')

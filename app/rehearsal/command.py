@@ -10,16 +10,19 @@ from pathlib import Path
 
 from app import running
 from app.errors import BadInput, DoormanError
+from app.languages import ENGLISH, LANGUAGES, _, count, language_named, speaking
 from app.rehearsal import faults, plan
 from app.rehearsal.director import Progress, Stopped, new_seed, rehearse
 from app.rehearsal.judge import HELD
 from app.rehearsal.layout import REPORT_HTML
 from app.rehearsal.plan import Wish
 from app.rehearsal.report import headline
+from app.rehearsal.sayings import again
 
 GO, NO_GO, NOT_RUN, STOPPED = 0, 1, 2, 130
 QUIET_SECONDS = 5.0  # between two lines where nobody watches a terminal
 COLUMNS = 120
+MARK_COLUMNS = 14
 
 
 def main(argv: Sequence[str]) -> int:
@@ -27,7 +30,8 @@ def main(argv: Sequence[str]) -> int:
         arguments = _parser().parse_args(argv)
         wish = _wish(arguments)
         told = Live(sys.stderr) if not arguments.json else _silent
-        rehearsed = rehearse(wish, arguments.data, arguments.report, told, arguments.name, arguments.attached)
+        with speaking(language_named(arguments.language)):
+            rehearsed = rehearse(wish, arguments.data, arguments.report, told, arguments.name, arguments.attached)
     except Stopped:
         print("\ndoorman: the rehearsal was stopped; nothing of it is left running", file=sys.stderr)
         return STOPPED
@@ -41,36 +45,49 @@ def main(argv: Sequence[str]) -> int:
     if arguments.json:
         print(json.dumps({**report, "pictures": [], "folder": str(rehearsed.folder)}, ensure_ascii=False))
     else:
-        print("\n".join(_lines(report, rehearsed.folder)))
+        with speaking(language_named(arguments.language)):
+            print("\n".join(_lines(report, rehearsed.folder)))
     return GO if rehearsed.judgement.go else NO_GO
 
 
 def _lines(report: dict, folder: Path) -> list[str]:
+    """-> the report in short, in the language that is spoken."""
     first, second = headline(report)
-    lines = ["", f"{'GO' if report['verdict'] == 'go' else 'NO-GO'}: {first}", second, ""]
+    memory = report["sentences"]
+    lines = ["", f"{_('GO') if report['verdict'] == 'go' else _('NO-GO')}: {first}", second, ""]
+    marks = {"held": _("kept"), "broken": _("NOT KEPT")}
     for check in report["checks"]:
-        mark = {"held": "  kept          ", "broken": "  NOT KEPT      "}.get(check["outcome"], "  COULD NOT TELL")
-        lines.append(f"{mark}  {check['promise']} {check['words']}")
-        lines += [f"                    - {example}" for example in check["examples"] if check["outcome"] != HELD]
+        mark = marks.get(check["outcome"], _("COULD NOT TELL"))
+        lines.append(f"  {mark:<{MARK_COLUMNS}}  {again(check['promise'], memory)} {again(check['words'], memory)}")
+        lines += [f"{'':<{MARK_COLUMNS}}    - {again(one, memory)}" for one in check["examples"] if check["outcome"] != HELD]
     press = report["latency"]["press"]
-    lines += [
-        "",
-        f"  answers       p50 {press['p50_ms']} ms, p99 {press['p99_ms']} ms, "
-        f"at most {report['timeline']['answers_per_second_max']:,} a second",
-        f"  generator     {report['generator']['words']}",
+    speed = _(
+        "half within %(half)s ms, 99 of 100 within %(most)s ms, at most %(answers)s a second",
+        half=press["p50_ms"],
+        most=press["p99_ms"],
+        answers=count(report["timeline"]["answers_per_second_max"]),
+    )
+    told = [
+        (_("answers"), speed),
+        (_("generator"), again(report["generator"]["words"], memory)),
         *_about_machine(report),
-        f"  report        {folder / REPORT_HTML}",
-        f"  seed          {report['seed']}",
-        f"  again         {report['command']}",
+        (_("report"), str(folder / REPORT_HTML)),
+        (_("seed"), str(report["seed"])),
+        (_("again"), report["command"]),
     ]
-    return lines
+    return [*lines, "", *(f"  {name:<{MARK_COLUMNS}}  {words}" for name, words in told)]
 
 
-def _about_machine(report: dict) -> list[str]:
+def _about_machine(report: dict) -> list[tuple[str, str]]:
     load, processors = report["machine"]["load_before"], report["machine"]["processors"]
     if load is None or load <= processors / 2:
         return []
-    return [f"  machine       other programs were using it when this began (load {load} on {processors} processors)"]
+    words = _(
+        "other programs were using it when this began (load %(load)s on %(processors)s processors)",
+        load=load,
+        processors=processors,
+    )
+    return [(_("machine"), words)]
 
 
 class Live:
@@ -155,6 +172,9 @@ def _parser() -> argparse.ArgumentParser:
         "--real-times", action="store_true", help="holds, offers and waits as long as in the real shop (takes long)"
     )
     parser.add_argument("--report", type=Path, metavar="FOLDER", help="put report.html and report.json there as well")
+    parser.add_argument(
+        "--language", choices=[language.tag for language in LANGUAGES], default=ENGLISH.tag, help="of the report (%(default)s)"
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON, and nothing while it runs")
     parser.add_argument(
         "--data", type=Path, default=running.DATA_DEFAULT, metavar="FOLDER", help="data folder of doorman up (%(default)s)"

@@ -20,6 +20,7 @@ import time
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
@@ -28,6 +29,7 @@ import httptools
 import uvloop
 
 from app.rehearsal.plan import Person, people, piece_from
+from app.rehearsal.sayings import Said, remembered, say, words_of
 
 ANSWER_SECONDS_MAX = 10.0  # then a person gives this request up and asks again
 CONNECT_SECONDS_MAX = 5.0
@@ -45,6 +47,20 @@ GC_THRESHOLDS = (50_000, 20, 100)
 ADDRESS = {"name": "Robin Crowd", "street": "Rehearsal Lane 1", "postcode": "10115", "town": "Berlin", "country": "DE"}
 NOES = ("sold_out", "all_held", "closed")
 ENDED = ("PAID", "EXPIRED", "FAILED", "CANCELLED", "REFUNDED", "REFUSED")
+
+
+CONNECTION_LOST, HUNG_UP, NO_ANSWER = say("connection lost"), say("hung up"), say("no answer in time")
+
+
+@cache
+def _no_connection(error: str) -> Said:
+    return say("no connection: %(error)s", error=error)
+
+
+@cache
+def _refusing(verb: str) -> Said:
+    """-> what was refused with 503: a press of this verb, or (empty) a page."""
+    return say("503 from %(where)s", where=verb) if verb else say("503 from a page of theirs")
 
 
 class Lost(Exception):
@@ -95,12 +111,12 @@ class Line(asyncio.Protocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self.end(Lost(f"not HTTP: {type(error).__name__}"))
+            self.end(Lost(say("not HTTP: %(error)s", error=type(error).__name__)))
             self.hang_up()
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
-        self.end(Lost("connection lost"))
+        self.end(Lost(CONNECTION_LOST))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if name.lower() == b"retry-after" and value.isdigit():
@@ -140,7 +156,7 @@ class Lines:
                     return await line.ask(request)
             except TimeoutError:
                 line.hang_up()
-                raise Lost("hung up" if hang_up_after is not None else "no answer in time") from None
+                raise Lost(HUNG_UP if hang_up_after is not None else NO_ANSWER) from None
             except asyncio.CancelledError:
                 line.hang_up()
                 raise
@@ -157,7 +173,7 @@ class Lines:
             async with asyncio.timeout(CONNECT_SECONDS_MAX):
                 _, line = await asyncio.get_running_loop().create_connection(Line, self.host, self.port)
         except OSError as error:  # TimeoutError too
-            raise Lost(f"no connection: {type(error).__name__}") from None
+            raise Lost(_no_connection(type(error).__name__)) from None
         return line
 
 
@@ -233,7 +249,7 @@ class Crowd:
             if isinstance(result, Exception):
                 raise result
         await asyncio.gather(*beside, *(watcher.task for watcher in self.watchers), return_exceptions=True)
-        self.say({"answered": self.answered, "ended": self.ended, "done": True})
+        self.tell({"answered": self.answered, "ended": self.ended, "done": True})
 
     async def person(self, person: Person) -> None:
         story = self.stories[person.number]
@@ -324,7 +340,7 @@ class Crowd:
                 story.told.append(verdict)
         orders = {str(reply.json()["order"]) for verdict, reply in said if verdict == "reserved" and "order" in reply.json()}
         if len(orders) > 1:
-            story.contradictions.append(f"one key, {len(orders)} orders: {', '.join(sorted(orders))}")
+            story.contradictions.append(say("one key, %(number)s orders: %(orders)s", number=len(orders), orders=sorted(orders)))
         for verdict, reply in said:
             if verdict in ("reserved", "already_yours") and reply.json().get("order"):
                 order = str(reply.json()["order"])
@@ -449,12 +465,12 @@ class Crowd:
             reply = await self.lines.ask(f"{lines}\r\n{body or ''}".encode(), hang_up_after)
         except Lost as error:
             if hang_up_after is None:
-                self.troubles[str(error)] += 1
+                self.troubles[words_of(error)] += 1
                 self.series.count("unanswered", self.now() - self.opens_at)
             return None
         self.statuses[reply.status] += 1
         if reply.status == 503:
-            self.troubles[f"503 from {'a page of theirs' if method == 'GET' else path.rsplit('/', 1)[1]}"] += 1
+            self.troubles[_refusing("" if method == "GET" else path.rsplit("/", 1)[1])] += 1
         if reply.status >= 500 and reply.status != 503:
             self.odd.setdefault(
                 f"http {reply.status}", f"{method} {path.split('/')[1]}: {reply.body[:300].decode(errors='replace')}"
@@ -484,7 +500,7 @@ class Crowd:
 
     async def tell_progress(self) -> None:
         while True:
-            self.say(
+            self.tell(
                 {
                     "pressed": self.pressed,
                     "answered": self.answered,
@@ -494,7 +510,7 @@ class Crowd:
             )
             await asyncio.sleep(PROGRESS_SECONDS)
 
-    def say(self, what: dict) -> None:
+    def tell(self, what: dict) -> None:
         print(json.dumps(what), flush=True)
 
     def outcome(self) -> dict:
@@ -512,6 +528,7 @@ class Crowd:
                 name: dict(Counter(str(getattr(person, name)) for person in self.people))
                 for name in ("style", "pays", "after_no", "sits")
             },
+            "sentences": remembered([[story.contradictions for story in self.stories], self.troubles]),
             "series": {name: sorted(counts.items()) for name, counts in self.series.by_second.items()},
             "latencies": [(round(at, 2), round(seconds, 4)) for at, seconds in self.latencies],
             "verdicts": dict(self.verdicts),
@@ -641,7 +658,7 @@ async def main(given: dict, output: Path) -> None:
     crowd = Crowd(given)
     gc.freeze()  # the people stay to the end: looking through all of them again and again would be felt by everybody
     gc.set_threshold(*GC_THRESHOLDS)
-    crowd.say({"ready": True})
+    crowd.tell({"ready": True})
     line = await asyncio.to_thread(sys.stdin.readline)
     if not line:
         return

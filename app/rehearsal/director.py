@@ -34,6 +34,7 @@ from app.rehearsal.judge import History, Judgement, judge
 from app.rehearsal.layout import FOLDER, KEPT_MAX, LOCK, NOTE, PROGRESS, TRACES, UP_LOG, new_id
 from app.rehearsal.names import BROWSER_CLOCK, QUEUE_STARVED
 from app.rehearsal.plan import Piece, Wish
+from app.rehearsal.sayings import remembered, say, say_some, words_of
 from app.rehearsal.stage import Stage, remove_leftovers, what_is_missing
 from app.rehearsal.witness import Witness
 from app.settings import Settings
@@ -47,6 +48,7 @@ LATE_SECONDS = 0.25  # of a fault behind its moment, that nobody minds
 TOLD_SECONDS = 0.5
 SLUG = "rehearsal"
 OTHER_SLUG = "another-drop"
+HELPERS = {"crowd": say("crowd"), "browsers": say("browsers")}  # as they are called within a sentence
 
 
 class Stopped(BaseException):
@@ -77,7 +79,8 @@ class Progress:
     command: str = ""
 
     def plain(self) -> dict:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return found | {"sentences": remembered(found)}
 
 
 @dataclass
@@ -185,7 +188,7 @@ class _Director:
         settings = Settings.from_environment(running.environment_with(self.data, os.environ))
         drop = asyncio.run(_read_drop(settings, self.wish.slug))
         if drop is None:
-            raise NotFound(f"there is no drop named {self.wish.slug}")
+            raise NotFound(say("there is no drop named %(slug)s", slug=self.wish.slug))
         return piece_of(drop), web
 
     def planned_faults(self, piece: Piece) -> list[tuple[plan.Moment, causes.Fault]]:
@@ -227,9 +230,8 @@ class _Director:
         settle = piece.hold_seconds + piece.offer_seconds + settings.settled_within_seconds + FINISH_SECONDS
         drop_id = asyncio.run(_publish(settings, piece, opens_at, datetime.fromtimestamp(closes_ms / 1000, UTC)))
         times = {"opens_ms": opens_ms, "closes_ms": closes_ms, "gives_up_ms": round(closes_ms + settle * 1000)}
-        witness = Witness(
-            settings, drop_id, SLUG, {"the list": "/", "another drop": f"/drops/{OTHER_SLUG}", "sign-in": "/sign-in"}, piece.units
-        )
+        pages = {say("the list"): "/", say("another drop"): f"/drops/{OTHER_SLUG}", say("the page to sign in"): "/sign-in"}
+        witness = Witness(settings, drop_id, SLUG, pages, piece.units)
         witness.start()
         try:
             for helper in filter(None, (crowd, browsers)):
@@ -241,9 +243,10 @@ class _Director:
         finally:
             witness.stop()
         if crowd.poll() not in (None, 0) or not output.exists():
-            raise StartFailed(f"the crowd broke down; its last words: {stage.last_words('crowd')}")
+            raise StartFailed(say("the crowd broke down; its last words: %(words)s", words=stage.last_words("crowd")))
         outcome = json.loads(output.read_text())
         outcome["pictures"] = seen["pictures"] if seen else []
+        outcome["sentences"] |= seen["sentences"] if seen else {}
         history = History(
             units=piece.units, per_person=piece.per_person, opens_ms=opens_ms, closes_ms=closes_ms, ended_ms=_now_ms(),
             crowd=wish.crowd + wish.browsers, variants=len(piece.variants),
@@ -279,7 +282,8 @@ class _Director:
         line = process.stdout.readline() if readable else b""
         told = json.loads(line) if line else {}
         if not told.get("ready"):
-            raise StartFailed(told.get("failed") or f"the {name} did not come; last words: {stage.last_words(name)}")
+            never = say("the %(helper)s did not come; last words: %(words)s", helper=HELPERS[name], words=stage.last_words(name))
+            raise StartFailed(told.get("failed") or never)
 
     def hear_browsers(self, stage: Stage, browsers: subprocess.Popen | None, times: dict) -> dict | None:
         """-> what the people with browsers saw, once they are done; None: none were wanted."""
@@ -292,12 +296,12 @@ class _Director:
         if (stage.folder / TRACES).exists():
             shutil.copytree(stage.folder / TRACES, self.folder / TRACES, dirs_exist_ok=True)
         if BROWSER_CLOCK in self.wish.faults:
-            record = {"began": None, "ended": None, "done": False, "why": "the browsers told nothing"} | (found or {}).get(
+            record = {"began": None, "ended": None, "done": False, "why": say("the browsers told nothing")} | (found or {}).get(
                 "clock", {}
             )
-            words = "the clock of a browser is an hour ahead, then jumps"
+            words = say("the clock of a browser is an hour ahead, then jumps")
             self.faults.append({"name": BROWSER_CLOCK, "words": words, "told": words, "touches": [], "loses": False, **record})
-        return found or {"stories": [], "people": [], "pictures": []}
+        return found or {"stories": [], "people": [], "pictures": [], "sentences": {}}
 
     def run_until_done(self, stage: Stage, crowd, witness: Witness, planned, times: dict) -> None:
         """Cause what is due, listen to the crowd, until it has nothing more to tell."""
@@ -381,9 +385,13 @@ class _Director:
         rested = asyncio.run(rests())
         if made:
             self.deeds.append(
-                f"After the faults {len(made)} {'parcels were' if len(made) > 1 else 'parcel was'} shown as needing a person, "
-                "because nobody could know whether the warehouse had been reached. The seller had them submitted again, as in the "
-                "real shop."
+                say_some(
+                    "After the faults %(num)s parcel was shown as needing a person, because nobody could know whether the "
+                    "warehouse had been reached. The seller had it submitted again, as in the real shop.",
+                    "After the faults %(num)s parcels were shown as needing a person, because nobody could know whether the "
+                    "warehouse had been reached. The seller had them submitted again, as in the real shop.",
+                    len(made),
+                )
             )
         return rested
 
@@ -404,7 +412,7 @@ class _Director:
 
     def failed(self, error: BaseException) -> None:
         stopped = isinstance(error, Stopped | KeyboardInterrupt)
-        self.progress.verdict, self.progress.why = ("stopped", None) if stopped else ("failed", str(error) or type(error).__name__)
+        self.progress.verdict, self.progress.why = ("stopped", None) if stopped else ("failed", words_of(error))
         with suppress(OSError):
             self.show("stopped" if stopped else "failed")
 
@@ -432,7 +440,7 @@ class _Act:
             if self.begins:
                 record["told"], record["done"] = told, True
         except (causes.FaultFailed, StartFailed, OSError, ValueError, KeyError) as error:
-            record["done"], record["why"] = False, str(error) or type(error).__name__
+            record["done"], record["why"] = False, words_of(error)
         if self.ends or not record["done"]:
             record["ended"] = _now_ms()
             self.director.progress.fault = None

@@ -15,12 +15,20 @@ from dataclasses import dataclass
 
 from app.errors import BadInput, StartFailed
 from app.rehearsal.names import FAULT_NAMES, QUEUE_STARVED, USUAL
+from app.rehearsal.sayings import Said, say, words_of
 from app.rehearsal.stage import Stage
 
 DELAY_SECONDS = 0.15
 WAREHOUSE_LAG_SECONDS = 1.5
 DROPPED_CAPTURES = 3
 BACK_SECONDS_MAX = 30.0
+ROLES = {  # parts of the stage, as they are called within a sentence
+    "web": say("web process"),
+    "worker": say("worker"),
+    "recorder": say("recorder"),
+    "provider": say("payment provider"),
+    "warehouse": say("warehouse"),
+}
 
 
 class FaultFailed(Exception):
@@ -29,10 +37,10 @@ class FaultFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`begin` -> what was done, in words. `seconds`: how long it lasts, at least. `ahead`: done to the stage before the opening."""
+    """`begin` -> what was done, for those who know the parts. `seconds`: how long it lasts, at least."""
 
     name: str
-    words: str
+    words: Said
     seconds: float
     begin: Callable[[Stage], str]
     end: Callable[[Stage], None] = lambda stage: None
@@ -45,11 +53,11 @@ def _kill(role: str) -> Callable[[Stage], str]:
     def begin(stage: Stage) -> str:
         pids = stage.parts()[role]
         if not pids:
-            raise FaultFailed(f"no {role} was running")
+            raise FaultFailed(say("no %(role)s was running", role=ROLES[role]))
         try:
             os.kill(pids[0], signal.SIGKILL)
         except ProcessLookupError as error:
-            raise FaultFailed(f"the {role} had gone by itself") from error
+            raise FaultFailed(say("the %(role)s had gone by itself", role=ROLES[role])) from error
         return f"kill -9 {role} {pids[0]}"
 
     return begin
@@ -62,7 +70,8 @@ def _another_works(role: str) -> Callable[[Stage], None]:
         give_up_at = time.monotonic() + BACK_SECONDS_MAX
         while not stage.at_work(role):
             if time.monotonic() > give_up_at:
-                raise FaultFailed(f"no other {role} was at work within {BACK_SECONDS_MAX:g} s")
+                words = say("no other %(role)s was at work within %(seconds)s s", role=ROLES[role], seconds=BACK_SECONDS_MAX)
+                raise FaultFailed(words)
             time.sleep(0.05)
 
     return end
@@ -71,7 +80,7 @@ def _another_works(role: str) -> Callable[[Stage], None]:
 def _freeze(stage: Stage) -> str:
     pids = stage.parts()["worker"]
     if not pids:
-        raise FaultFailed("no worker was running")
+        raise FaultFailed(say("no %(role)s was running", role=ROLES["worker"]))
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     return f"SIGSTOP worker {', '.join(map(str, pids))}"
@@ -104,14 +113,14 @@ def remember_replica(stage: Stage) -> None:
 
 def _fail_over(stage: Stage) -> str:
     if not (stage.folder / "replica").exists():
-        raise FaultFailed("there is no replica to fail over to")
+        raise FaultFailed(say("there is no replica to fail over to"))
     stage.kill_valkey("gate")
     shutil.rmtree(stage.folder / "gate")
     (stage.folder / "replica").rename(stage.folder / "gate")
     try:
         stage.start_valkey("gate")
     except StartFailed as error:
-        raise FaultFailed(str(error)) from error
+        raise FaultFailed(words_of(error)) from error
     return "kill -9 Redis, a replica that misses the last writes is promoted"
 
 
@@ -128,7 +137,8 @@ def _script(sandbox: str, **what) -> Callable[[Stage], str]:
         try:
             stage.script(sandbox, **what)
         except OSError as error:
-            raise FaultFailed(f"the {sandbox} did not take its orders: {error}") from error
+            words = say("the %(sandbox)s did not take its orders: %(error)s", sandbox=ROLES[sandbox], error=str(error))
+            raise FaultFailed(words) from error
         return f"{sandbox}: {', '.join(f'{word} {value}' for word, value in what.items())}"
 
     return tell
@@ -143,27 +153,41 @@ FAULTS = {
     for fault in (
         Fault(
             "redis-failed-over",
-            "Redis fails over to a replica that misses the last writes",
+            say("Redis fails over to a replica that misses the last writes"),
             1.0,
             _fail_over,
             touches=frozenset({GATE, FEED}),
             loses=True,
         ),
-        Fault("web-killed", "a web process is killed", 1.0, _kill("web"), _another_works("web"), frozenset({WEB})),
+        Fault("web-killed", say("a web process is killed"), 1.0, _kill("web"), _another_works("web"), frozenset({WEB})),
         Fault(
-            "recorder-killed", "the recorder is killed", 1.0, _kill("recorder"), _another_works("recorder"), frozenset({RECONCILER})
+            "recorder-killed",
+            say("the recorder is killed"),
+            1.0,
+            _kill("recorder"),
+            _another_works("recorder"),
+            frozenset({RECONCILER}),
         ),
         Fault(
-            "redis-restarted", "Redis is killed and comes back with its data", 1.0, _restart_redis, touches=frozenset({GATE, FEED})
+            "redis-restarted",
+            say("Redis is killed and comes back with its data"),
+            1.0,
+            _restart_redis,
+            touches=frozenset({GATE, FEED}),
         ),
         Fault(
-            "redis-emptied", "Redis is killed and comes back empty", 1.0, _empty_redis, touches=frozenset({GATE, FEED}), loses=True
+            "redis-emptied",
+            say("Redis is killed and comes back empty"),
+            1.0,
+            _empty_redis,
+            touches=frozenset({GATE, FEED}),
+            loses=True,
         ),
-        Fault("worker-killed", "the worker is killed", 1.0, _kill("worker"), _another_works("worker"), frozenset({QUEUE})),
-        Fault("worker-frozen", "the worker is stopped and goes on later", 2.0, _freeze, _thaw, frozenset({QUEUE})),
+        Fault("worker-killed", say("the worker is killed"), 1.0, _kill("worker"), _another_works("worker"), frozenset({QUEUE})),
+        Fault("worker-frozen", say("the worker is stopped and goes on later"), 2.0, _freeze, _thaw, frozenset({QUEUE})),
         Fault(
             "redis-cut",
-            "the wire to Redis is cut",
+            say("the wire to Redis is cut"),
             1.5,
             _tell_wire("redis", cut=True),
             _tell_wire("redis", cut=False),
@@ -172,7 +196,7 @@ FAULTS = {
         ),
         Fault(
             "redis-slow",
-            f"the wire to Redis takes {DELAY_SECONDS * 1000:.0f} ms each way",
+            say("the wire to Redis takes %(ms)s ms each way", ms=round(DELAY_SECONDS * 1000)),
             2.0,
             _tell_wire("redis", delay_seconds=DELAY_SECONDS),
             _tell_wire("redis", delay_seconds=0),
@@ -181,7 +205,7 @@ FAULTS = {
         ),
         Fault(
             "postgres-cut",
-            "the wire to PostgreSQL is cut",
+            say("the wire to PostgreSQL is cut"),
             1.5,
             _tell_wire("postgres", cut=True),
             _tell_wire("postgres", cut=False),
@@ -190,7 +214,7 @@ FAULTS = {
         ),
         Fault(
             "postgres-slow",
-            f"the wire to PostgreSQL takes {DELAY_SECONDS * 1000:.0f} ms each way",
+            say("the wire to PostgreSQL takes %(ms)s ms each way", ms=round(DELAY_SECONDS * 1000)),
             2.0,
             _tell_wire("postgres", delay_seconds=DELAY_SECONDS),
             _tell_wire("postgres", delay_seconds=0),
@@ -199,7 +223,7 @@ FAULTS = {
         ),
         Fault(
             "provider-outage",
-            "the payment provider is down",
+            say("the payment provider is down"),
             2.5,
             _script("provider", outage=True),
             _script("provider", outage=False),
@@ -207,7 +231,7 @@ FAULTS = {
         ),
         Fault(
             "captured-then-dropped",
-            f"the provider charges {DROPPED_CAPTURES} times and hangs up without a word",
+            say("the provider charges %(times)s times and hangs up without a word", times=DROPPED_CAPTURES),
             1.5,
             _script("provider", drop_after_capture=DROPPED_CAPTURES),
             _script("provider", drop_after_capture=0),
@@ -215,7 +239,7 @@ FAULTS = {
         ),
         Fault(
             "webhooks-muted",
-            "the provider's notices do not come",
+            say("the provider's notices do not come"),
             2.0,
             _script("provider", webhooks="mute"),
             _script("provider", webhooks="normal"),
@@ -223,7 +247,7 @@ FAULTS = {
         ),
         Fault(
             "webhooks-doubled",
-            "the provider's notices come twice",
+            say("the provider's notices come twice"),
             2.0,
             _script("provider", webhooks="double"),
             _script("provider", webhooks="normal"),
@@ -231,7 +255,7 @@ FAULTS = {
         ),
         Fault(
             "webhooks-reordered",
-            "the provider's notices come in another order",
+            say("the provider's notices come in another order"),
             2.0,
             _script("provider", webhooks="reorder"),
             _script("provider", webhooks="normal"),
@@ -239,7 +263,7 @@ FAULTS = {
         ),
         Fault(
             "warehouse-lag",
-            f"the warehouse's list lags by {WAREHOUSE_LAG_SECONDS:g} s",
+            say("the warehouse's list lags by %(seconds)s s", seconds=WAREHOUSE_LAG_SECONDS),
             2.0,
             _script("warehouse", lag=WAREHOUSE_LAG_SECONDS),
             _script("warehouse", lag=0),
@@ -269,7 +293,7 @@ def starved(hold_seconds: float, sweep_bound_seconds: float) -> Fault:
     """-> the queue that nobody serves until every hold that was being paid has lapsed."""
     return Fault(
         QUEUE_STARVED,
-        "nobody serves the payment queue until holds have lapsed",
+        say("nobody serves the payment queue until holds have lapsed"),
         hold_seconds + sweep_bound_seconds,
         _freeze,
         _thaw,

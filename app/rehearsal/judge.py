@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
+from app.rehearsal.sayings import Said, say, say_some
+
 HELD, BROKEN, UNTOLD = "held", "broken", "could not tell"
 SOCKET_MS = 3_000  # a page may be this far behind the truth
 SOCKET_SLACK_MS = 350  # between two looks of the witness, and on the way
@@ -28,6 +30,27 @@ EXAMPLES_MAX = 5
 NET_ZERO = {"EXPIRED", "FAILED", "CANCELLED", "REFUNDED", "REFUSED"}
 SELLING = {"open", "all_held", "sold_out"}  # phases that follow from the stock alone
 LIVE = {"PENDING_PAYMENT", "PROCESSING", "PAID"}
+ANSWERS = {  # a last word, as it is told of one person
+    "paid": say("paid"),
+    "expired": say("expired"),
+    "failed": say("failed"),
+    "cancelled": say("given back"),
+    "refunded": say("refunded"),
+    "refused": say("refused"),
+    "lost": say("lost"),
+}
+PHASES = {  # as a page shows them
+    "announced": say("not open yet"),
+    "last_seconds": say("about to open"),
+    "open": say("open"),
+    "paused": say("paused"),
+    "all_held": say("all held"),
+    "sold_out": say("sold out"),
+    "closed": say("closed"),
+    "cancelled": say("cancelled"),
+    "not_ready": say("not ready"),
+}
+ORDERS_UNREAD = say("The orders could not be read.")
 FINAL_OF_STATE = {state: state.lower() for state in ("PAID", *NET_ZERO)}
 
 
@@ -64,9 +87,9 @@ class Check:
     """One promise. `words`: what was found, for people; `examples`: of what is broken, bounded."""
 
     name: str
-    promise: str
+    promise: Said
     outcome: str
-    words: str
+    words: Said
     examples: tuple[str, ...] = ()
 
 
@@ -91,27 +114,35 @@ def judge(history: History) -> Judgement:
 
 
 def faults_happened(seen: History) -> Check:
-    promise = "Every fault that was planned really happened."
-    missing = [f"{fault['name']}: {fault['why'] or 'it never began'}" for fault in seen.faults if not fault["done"]]
+    promise = say("Every fault that was planned really happened.")
+    never = say("it never began")
+    missing = [
+        say("%(what)s: %(why)s", what=fault["words"], why=fault["why"] or never) for fault in seen.faults if not fault["done"]
+    ]
     if missing:
-        return _untold("faults", promise, f"{len(missing)} of {len(seen.faults)} faults could not be caused.", missing)
-    return _held("faults", promise, f"{len(seen.faults)} faults were caused." if seen.faults else "No faults were wanted.")
+        words = say("%(number)s of %(all)s faults could not be caused.", number=len(missing), all=len(seen.faults))
+        return _untold("faults", promise, words, missing)
+    if not seen.faults:
+        return _held("faults", promise, say("No faults were wanted."))
+    return _held("faults", promise, say_some("%(num)s fault was caused.", "%(num)s faults were caused.", len(seen.faults)))
 
 
 def everybody_heard(seen: History) -> Check:
-    promise = "Every shopper got one final answer."
+    promise = say("Every shopper got one final answer.")
     if len(seen.stories) != seen.crowd:
-        return _untold("heard", promise, f"Of {seen.crowd} shoppers only {len(seen.stories)} stories are known.")
+        words = say("Of %(all)s shoppers only %(number)s stories are known.", all=seen.crowd, number=len(seen.stories))
+        return _untold("heard", promise, words)
     unheard = [_who(story) for story in seen.stories if story["final"] == "unheard"]
     if unheard:
-        return _broken("heard", promise, f"{len(unheard)} of {seen.crowd} shoppers never got a final answer.", unheard)
-    return _held("heard", promise, f"All {seen.crowd:,} shoppers did.")
+        words = say("%(number)s of %(all)s shoppers never got a final answer.", number=len(unheard), all=seen.crowd)
+        return _broken("heard", promise, words, unheard)
+    return _held("heard", promise, say_some("The one shopper did.", "All %(num)s shoppers did.", seen.crowd))
 
 
 def answers_were_true(seen: History) -> Check:
-    promise = "What a shopper was told last is what the ledger says."
+    promise = say("What a shopper was told last is what the ledger says.")
     if seen.orders is None:
-        return _untold("honest", promise, "The orders could not be read.")
+        return _untold("honest", promise, ORDERS_UNREAD)
     lossy = _lost_data(seen)
     by_id = {order["order_id"]: order for order in seen.orders}
     by_shopper = defaultdict(list)
@@ -119,74 +150,98 @@ def answers_were_true(seen: History) -> Check:
         by_shopper[order["shopper_id"]].append(order)
     wrong = []
     for story in seen.stories:
-        wrong += [f"{_who(story)}: {what}" for what in story["contradictions"] if not lossy]
+        wrong += [say("%(who)s: %(what)s", who=_who(story), what=what) for what in story["contradictions"] if not lossy]
         for order_id in story["orders"]:
             order = by_id.get(order_id)
             if order is None and not lossy:
-                wrong.append(f"{_who(story)} was told that order {order_id} is theirs, and there is none")
+                wrong.append(
+                    say("%(who)s was told that order %(order)s is theirs, and there is none", who=_who(story), order=order_id)
+                )
             elif order is not None and order["shopper_id"] != story["shopper"]:
-                wrong.append(f"{_who(story)} was given the order of somebody else, {order_id}")
+                wrong.append(say("%(who)s was given the order of somebody else, %(order)s", who=_who(story), order=order_id))
         wrong += _untrue(story, by_id, by_shopper[story["shopper"]], lossy)
     known = {story["shopper"] for story in seen.stories} | set(seen.strangers)
     wrong += [
-        f"order {order['order_id']} belongs to nobody of the crowd" for order in seen.orders if order["shopper_id"] not in known
+        say("order %(order)s belongs to nobody of the crowd", order=order["order_id"])
+        for order in seen.orders
+        if order["shopper_id"] not in known
     ]
     if wrong:
-        return _broken("honest", promise, f"{len(wrong)} answers were not true.", wrong)
-    return _held("honest", promise, f"{len(seen.stories):,} last words and {len(seen.orders):,} orders agree.")
+        words = say_some("%(num)s answer was not true.", "%(num)s answers were not true.", len(wrong))
+        return _broken("honest", promise, words, wrong)
+    words = say("%(words)s last words and %(orders)s orders agree.", words=len(seen.stories), orders=len(seen.orders))
+    return _held("honest", promise, words)
 
 
 def _untrue(story: dict, by_id: dict, own: list[dict], lossy: bool) -> list[str]:
-    final, order = story["final"], by_id.get(story["order"] or "")
+    final, order, who = story["final"], by_id.get(story["order"] or ""), _who(story)
     alive = [one for one in own if one["state"] in LIVE]
     if final in ("no", "waited"):
-        return [f"{_who(story)} was told no and has {one['state']} order {one['order_id']}" for one in alive]
+        return [
+            say("%(who)s was told no and has %(state)s order %(order)s", who=who, state=one["state"], order=one["order_id"])
+            for one in alive
+        ]
     if final == "lost":
         if not lossy:
-            return [f"{_who(story)} was told that their place was lost, and nothing had been lost"]
+            return [say("%(who)s was told that their place was lost, and nothing had been lost", who=who)]
         return [
-            f"{_who(story)} was told that their place was lost, and has {one['state']} order {one['order_id']}" for one in alive
+            say(
+                "%(who)s was told that their place was lost, and has %(state)s order %(order)s",
+                who=who,
+                state=one["state"],
+                order=one["order_id"],
+            )
+            for one in alive
         ]
     if final == "unheard":
         return []  # everybody_heard says so
+    told = ANSWERS.get(final, final)
     if order is None:
-        return [f"{_who(story)} was told {final} of an order that is not in the ledger"]
+        return [say("%(who)s was told “%(told)s” of an order that is not in the ledger", who=who, told=told)]
     if FINAL_OF_STATE.get(order["state"]) != final:
-        return [f"{_who(story)} was told {final} and order {order['order_id']} is {order['state']}"]
+        name, state = order["order_id"], order["state"]
+        return [say("%(who)s was told “%(told)s” and order %(order)s is %(state)s", who=who, told=told, order=name, state=state)]
     if final == "refused" and not lossy:
-        return [f"{_who(story)} was refused after a yes ({order['reason']}), and Redis had lost nothing"]
+        return [say("%(who)s was refused after a yes (%(reason)s), and Redis had lost nothing", who=who, reason=order["reason"])]
     return []
 
 
 def never_oversold(seen: History) -> Check:
-    promise = "Never more sold than there is, and nobody has more than the limit."
+    promise = say("Never more sold than there is, and nobody has more than the limit.")
     if seen.orders is None:
-        return _untold("oversold", promise, "The orders could not be read.")
+        return _untold("oversold", promise, ORDERS_UNREAD)
     live = [order for order in seen.orders if order["state"] in LIVE]
     sold = sum(order["quantity"] for order in live)
-    wrong = [f"{sold} units are in live orders, {seen.units} were released"] if sold > seen.units else []
+    too_many = say("%(number)s units are in live orders, %(all)s were released", number=sold, all=seen.units)
+    wrong = [too_many] if sold > seen.units else []
     each = Counter()
     for order in live:
         each[order["shopper_id"]] += order["quantity"]
-    wrong += [f"shopper {who} has {n} units, the limit is {seen.per_person}" for who, n in each.items() if n > seen.per_person]
+    wrong += [
+        say("%(who)s has %(number)s units, the limit is %(limit)s", who=_shopper(who), number=n, limit=seen.per_person)
+        for who, n in each.items()
+        if n > seen.per_person
+    ]
     for sample in seen.books:
         books = sample["books"]
         if (
             books
             and (taken := sum(books[name] for name in ("offered", "held", "processing", "paid", "withdrawn"))) > books["total"]
         ):
-            wrong.append(f"{_at(seen, sample['at'])}: {taken} units in live orders of {books['total']}")
+            at = _at(seen, sample["at"])
+            wrong.append(say("%(at)s s: %(number)s units in live orders of %(all)s", at=at, number=taken, all=books["total"]))
     if wrong:
-        return _broken("oversold", promise, wrong[0][0].upper() + wrong[0][1:] + ".", wrong)
-    return _held("oversold", promise, f"{sold:,} of {seen.units:,} units are in live orders, at no moment more than there are.")
+        return _broken("oversold", promise, say("It was not so: %(what)s.", what=wrong[0]), wrong)
+    words = say("%(number)s of %(all)s units are in live orders, at no moment more than there are.", number=sold, all=seen.units)
+    return _held("oversold", promise, words)
 
 
 def books_balanced(seen: History) -> Check:
-    promise = "The books balance, every second and at the end."
+    promise = say("The books balance, every second and at the end.")
     if not seen.final_books or seen.final_books["balanced"] is None:
-        return _untold("books", promise, "The books at the end could not be read.")
-    wrong = [f"at the end: {finding}" for finding in seen.final_books["findings"]] or (
-        [] if seen.final_books["balanced"] else ["at the end they do not balance"]
+        return _untold("books", promise, say("The books at the end could not be read."))
+    wrong = [say("at the end: %(finding)s", finding=finding) for finding in seen.final_books["findings"]] or (
+        [] if seen.final_books["balanced"] else [say("at the end they do not balance")]
     )
     looks = [sample for sample in seen.books if sample["books"] is not None]
     gap = _widest_gap(
@@ -195,126 +250,200 @@ def books_balanced(seen: History) -> Check:
     for sample in looks:
         darkened = _shadowed(seen, sample["at"], BOOKS_TOUCHED, BOOKS_AFTERMATH_MS, sample["until"])
         if sample["books"]["balanced"] is False and not darkened:
-            wrong.append(f"{_at(seen, sample['at'])}: {'; '.join(sample['books']['findings'])}")
+            wrong.append(say("%(at)s s: %(findings)s", at=_at(seen, sample["at"]), findings=sample["books"]["findings"]))
     if wrong:
-        return _broken("books", promise, f"They did not: {wrong[0]}.", wrong)
+        return _broken("books", promise, say("They did not: %(what)s.", what=wrong[0]), wrong)
     if gap > BOOKS_SILENCE_MS:
-        return _untold("books", promise, f"For {gap / 1000:.0f} s nobody could read them.")
-    return _held("books", promise, f"{len(looks)} looks, and the last one.")
+        return _untold("books", promise, say("For %(seconds)s s nobody could read them.", seconds=round(gap / 1000)))
+    return _held("books", promise, say_some("%(num)s look, and the last one.", "%(num)s looks, and the last one.", len(looks)))
 
 
 def money_is_right(seen: History) -> Check:
-    promise = "Nobody was charged without a unit or a refund, and nobody twice."
+    promise = say("Nobody was charged without a unit or a refund, and nobody twice.")
     if seen.orders is None or seen.provider is None:
-        return _untold("money", promise, "The provider's ledger or ours could not be read.")
+        return _untold("money", promise, say("The provider's ledger or ours could not be read."))
     by_id = {order["order_id"]: order for order in seen.orders}
     taken, given, captures = Counter(), Counter(), Counter()
     wrong = []
     for row in seen.provider:
         if row["order"] not in by_id:
             if row["captured"] != row["refunded"]:
-                wrong.append(f"{row['captured']} minor units were captured for order {row['order']}, which is not in the ledger")
+                wrong.append(
+                    say(
+                        "%(number)s minor units were captured for order %(order)s, which is not in the ledger",
+                        number=row["captured"],
+                        order=row["order"],
+                    )
+                )
             continue
         taken[row["order"]] += row["captured"]
         given[row["order"]] += row["refunded"]
         captures[row["order"]] += row["captured"] > 0
     for order in seen.orders:
         name, state = order["order_id"], order["state"]
-        kept = taken[name] - given[name]
-        if captures[name] > 1 or taken[name] > order["amount_minor"]:
-            wrong.append(f"order {name} was charged {captures[name]} times, {taken[name]} for {order['amount_minor']} minor units")
-        elif state == "PAID" and kept != order["amount_minor"]:
-            wrong.append(f"order {name} is PAID and the provider kept {kept} of {order['amount_minor']} minor units")
-        elif state in NET_ZERO and kept:
-            wrong.append(f"order {name} is {state} and the provider kept {kept} minor units of it")
-        elif (order["captured_minor"], order["refunded_minor"]) != (taken[name], given[name]):
+        kept, owed = taken[name] - given[name], order["amount_minor"]
+        ours = (order["captured_minor"], order["refunded_minor"])
+        if captures[name] > 1 or taken[name] > owed:
             wrong.append(
-                f"order {name}: our ledger says {order['captured_minor']} captured and {order['refunded_minor']} refunded, "
-                f"the provider {taken[name]} and {given[name]}"
+                say(
+                    "order %(order)s was charged %(times)s times, %(taken)s for %(owed)s minor units",
+                    order=name,
+                    times=captures[name],
+                    taken=taken[name],
+                    owed=owed,
+                )
+            )
+        elif state == "PAID" and kept != owed:
+            wrong.append(
+                say(
+                    "order %(order)s is PAID and the provider kept %(kept)s of %(owed)s minor units",
+                    order=name,
+                    kept=kept,
+                    owed=owed,
+                )
+            )
+        elif state in NET_ZERO and kept:
+            wrong.append(
+                say(
+                    "order %(order)s is %(state)s and the provider kept %(kept)s minor units of it",
+                    order=name,
+                    state=state,
+                    kept=kept,
+                )
+            )
+        elif ours != (taken[name], given[name]):
+            wrong.append(
+                say(
+                    "order %(order)s: our ledger says %(captured)s captured and %(refunded)s refunded, the provider %(taken)s and "
+                    "%(given)s",
+                    order=name,
+                    captured=ours[0],
+                    refunded=ours[1],
+                    taken=taken[name],
+                    given=given[name],
+                )
             )
     if wrong:
-        return _broken("money", promise, f"{len(wrong)} payments are not right.", wrong)
+        words = say_some("%(num)s payment is not right.", "%(num)s payments are not right.", len(wrong))
+        return _broken("money", promise, words, wrong)
     paid = sum(order["state"] == "PAID" for order in seen.orders)
-    return _held("money", promise, f"{paid:,} paid orders have one capture each; every other order nets to zero.")
+    words = say_some(
+        "%(num)s paid order has one capture; every other order nets to zero.",
+        "%(num)s paid orders have one capture each; every other order nets to zero.",
+        paid,
+    )
+    return _held("money", promise, words)
 
 
 def parcels_are_right(seen: History) -> Check:
-    promise = "One parcel for every paid order, none for any other."
+    promise = say("One parcel for every paid order, none for any other.")
     if seen.orders is None or seen.warehouse is None:
-        return _untold("parcels", promise, "The warehouse's ledger or ours could not be read.")
+        return _untold("parcels", promise, say("The warehouse's ledger or ours could not be read."))
     made = Counter(row["reference"] for row in seen.warehouse)
     wrong = []
     for order in seen.orders:
         expected = order["state"] == "PAID"
         found = made.pop(order["order_id"], 0)
         if found != expected and not (found == 1 and order["state"] == "REFUNDED"):
-            wrong.append(f"order {order['order_id']} is {order['state']} and has {found} parcels")
-    wrong += [f"the warehouse has a parcel for {reference}, which is no order" for reference in made]
+            wrong.append(
+                say_some(
+                    "order %(order)s is %(state)s and has %(num)s parcel",
+                    "order %(order)s is %(state)s and has %(num)s parcels",
+                    found,
+                    order=order["order_id"],
+                    state=order["state"],
+                )
+            )
+    wrong += [say("the warehouse has a parcel for %(reference)s, which is no order", reference=reference) for reference in made]
     if wrong:
-        return _broken("parcels", promise, f"{len(wrong)} parcels are not right.", wrong)
-    return _held("parcels", promise, f"The warehouse has {len(seen.warehouse):,}, and each is right.")
+        words = say_some("%(num)s parcel is not right.", "%(num)s parcels are not right.", len(wrong))
+        return _broken("parcels", promise, words, wrong)
+    return _held("parcels", promise, say("The warehouse has %(number)s, and each is right.", number=len(seen.warehouse)))
 
 
 def everything_ended(seen: History) -> Check:
-    promise = "Every hold, payment, parcel and place came to an end by itself."
+    promise = say("Every hold, payment, parcel and place came to an end by itself.")
     if seen.orders is None:
-        return _untold("ended", promise, "The orders could not be read.")
+        return _untold("ended", promise, ORDERS_UNREAD)
     open_still = [
-        f"order {order['order_id']} is {order['state']}"
+        say("order %(order)s is %(state)s", order=order["order_id"], state=order["state"])
         for order in seen.orders
         if order["state"] in ("PENDING_PAYMENT", "PROCESSING") or order["released"] is False
     ]
-    asks = [f"order {order['order_id']}: {order['needs_attention']}" for order in seen.orders if order["needs_attention"]]
+    asks = [
+        say("order %(order)s: %(why)s", order=order["order_id"], why=order["needs_attention"])
+        for order in seen.orders
+        if order["needs_attention"]
+    ]
     if open_still or asks:
-        return _broken("ended", promise, f"{len(open_still)} orders had not ended, {len(asks)} need a person.", open_still + asks)
+        words = say(
+            "Orders that had not ended: %(open)s. Orders that need a person: %(asks)s.", open=len(open_still), asks=len(asks)
+        )
+        return _broken("ended", promise, words, open_still + asks)
     if not seen.at_rest:
-        return _broken("ended", promise, "Something was still moving when the time was over.")
-    return _held("ended", promise, "Nothing was left moving, and nothing needs a person.")
+        return _broken("ended", promise, say("Something was still moving when the time was over."))
+    return _held("ended", promise, say("Nothing was left moving, and nothing needs a person."))
 
 
 def the_sale_happened(seen: History) -> Check:
-    promise = "Whoever wanted a unit and could have one got it, and could pay."
+    promise = say("Whoever wanted a unit and could have one got it, and could pay.")
     if seen.orders is None or not seen.stories:
-        return _untold("sale", promise, "The orders or the stories could not be read.")
+        return _untold("sale", promise, say("The orders or the stories could not be read."))
     granted = sum(order["quantity"] for order in seen.orders if order["state"] != "REFUSED")
     wanted = min(seen.units, len(seen.stories))
     if granted < wanted and seen.variants == 1:  # with several, what nobody wants may be left
-        return _broken("sale", promise, f"Only {granted} of {wanted} units ever went to anybody, and more people wanted one.")
+        words = say(
+            "Only %(number)s of %(all)s units ever went to anybody, and more people wanted one.", number=granted, all=wanted
+        )
+        return _broken("sale", promise, words)
     meaning = [story for story in seen.stories if story["meant_to_pay"] and story["final"] not in ("lost", "refused")]
     paid = sum(story["final"] == "paid" for story in meaning)
     if not meaning:
-        return _untold("sale", promise, "Nobody who had a unit meant to pay.")
+        return _untold("sale", promise, say("Nobody who had a unit meant to pay."))
     hindered = any(
         {"queue", "money", "ledger"} & set(fault["touches"]) for fault in seen.faults
     )  # then a payment may come too late
     if paid < (PAID_SHARE_HINDERED if hindered else PAID_SHARE_MIN) * len(meaning) or not paid:
-        return _broken("sale", promise, f"Only {paid} of the {len(meaning)} who meant to pay could.")
-    return _held("sale", promise, f"{granted:,} units were given out, {paid:,} of the {len(meaning):,} who meant to pay could.")
+        words = say("Only %(number)s of the %(all)s who meant to pay could.", number=paid, all=len(meaning))
+        return _broken("sale", promise, words)
+    words = say(
+        "%(units)s units were given out, %(number)s of the %(all)s who meant to pay could.",
+        units=granted,
+        number=paid,
+        all=len(meaning),
+    )
+    return _held("sale", promise, words)
 
 
 def sockets_were_true(seen: History) -> Check:
-    promise = f"Open pages showed the truth within {SOCKET_MS // 1000} s."
+    promise = say("Open pages showed the truth within %(seconds)s s.", seconds=SOCKET_MS / 1000)
     if not seen.watchers:
-        return _untold("sockets", promise, "Nobody watched a socket.")
+        return _untold("sockets", promise, say("Nobody watched a socket."))
     looks = [look for look in seen.gate if look[1] is not None]
     if len(looks) < 2:
-        return _untold("sockets", promise, "The truth itself could not be read from the gate.")
+        return _untold("sockets", promise, say("The truth itself could not be read from the gate."))
     gap = _widest_gap([look[0] for look in looks], seen.opens_ms, seen.closes_ms, _shadows(seen, {"gate"}, FAULT_AFTERMATH_MS))
     if gap > GATE_SILENCE_MS:
-        return _untold("sockets", promise, f"For {gap / 1000:.1f} s the truth could not be read from the gate.")
+        words = say("For %(seconds)s s the truth could not be read from the gate.", seconds=round(gap / 1000, 1))
+        return _untold("sockets", promise, words)
     truth = Truth(looks, seen.orders or [])
     wrong, compared = [], 0
     for number, watcher in enumerate(seen.watchers):
         lies, looked = _lies(seen, watcher, truth)
         compared += looked
-        wrong += [f"watcher {number}: {lie}" for lie in lies]
+        wrong += [say("watcher %(number)s: %(what)s", number=str(number), what=lie) for lie in lies]
     if wrong:
-        return _broken(
-            "sockets", promise, f"{len(wrong)} times a page showed what had not been true for {SOCKET_MS / 1000:g} s.", wrong
+        words = say_some(
+            "Once a page showed what had not been true for %(seconds)s s.",
+            "%(num)s times a page showed what had not been true for %(seconds)s s.",
+            len(wrong),
+            seconds=SOCKET_MS / 1000,
         )
+        return _broken("sockets", promise, words, wrong)
     if not compared:
-        return _untold("sockets", promise, "No socket was open long enough to compare.")
-    return _held("sockets", promise, f"{len(seen.watchers)} watchers, {compared:,} comparisons.")
+        return _untold("sockets", promise, say("No socket was open long enough to compare."))
+    words = say("Watchers: %(watchers)s. Comparisons: %(comparisons)s.", watchers=len(seen.watchers), comparisons=compared)
+    return _held("sockets", promise, words)
 
 
 class Truth:
@@ -360,7 +489,8 @@ def _lies(seen: History, watcher: dict, truth: Truth) -> tuple[list[str], int]:
                 continue
             shown_index = bisect_right(heard, at) - 1
             if shown_index < 0 or heard[shown_index] < began:
-                lies.append(f"{_at(seen, at)}: connected for {(at - began) / 1000:.1f} s and nothing shown")
+                since = round((at - began) / 1000, 1)
+                lies.append(say("%(at)s s: connected for %(seconds)s s and nothing shown", at=_at(seen, at), seconds=since))
                 break
             heard_at, left, phase, *_ = watcher["messages"][shown_index]
             window = truth.window(at)
@@ -369,30 +499,52 @@ def _lies(seen: History, watcher: dict, truth: Truth) -> tuple[list[str], int]:
             news = at - heard_at <= SOCKET_MS  # it may tell of a moment between two looks; what is shown for longer may not
             fewest, most = truth.swing(window) if news else (min(look[1] for look in looks), max(look[1] for look in looks))
             if not fewest <= left <= most:
-                lies.append(f"{_at(seen, at)}: {left} left shown, {fewest} to {most} were")
+                lies.append(
+                    say(
+                        "%(at)s s: %(left)s left shown, %(fewest)s to %(most)s were",
+                        at=_at(seen, at),
+                        left=left,
+                        fewest=fewest,
+                        most=most,
+                    )
+                )
             elif phase not in {look[2] for look in looks} and not (news and phase in SELLING and looks[-1][2] in SELLING):
-                lies.append(f"{_at(seen, at)}: phase {phase} shown, it was {', '.join(sorted({look[2] for look in looks}))}")
+                was = [PHASES.get(name, name) for name in sorted({look[2] for look in looks})]
+                shown = PHASES.get(phase, phase)
+                lies.append(say("%(at)s s: “%(shown)s” shown, it was: %(was)s", at=_at(seen, at), shown=shown, was=was))
     return lies, compared
 
 
 def other_pages_stayed_fast(seen: History) -> Check:
-    promise = f"Other pages stayed fast while the crowd bought ({PAGE_SHARE:.0%} within {PAGE_SECONDS_MAX:g} s)."
+    promise = say(
+        "Other pages stayed fast while the crowd bought (%(share)s of 100 within %(seconds)s s).",
+        share=round(100 * PAGE_SHARE),
+        seconds=PAGE_SECONDS_MAX,
+    )
     looks = [
         look
         for look in seen.pages
         if look[0] >= seen.opens_ms and not _shadowed(seen, look[0], {"web", "gate", "ledger"}, FAULT_AFTERMATH_MS)
     ]
     if len(looks) < PAGE_LOOKS_MIN:
-        return _untold("pages", promise, f"Only {len(looks)} looks at other pages are left to judge by.")
-    failed = [f"{_at(seen, at)}: {name} answered {status or 'nothing'}" for at, name, status, _ in looks if status != 200]
+        words = say("Looks at other pages that are left to judge by: only %(number)s.", number=len(looks))
+        return _untold("pages", promise, words)
+    failed = [
+        say("%(at)s s: %(page)s answered %(status)s", at=_at(seen, at), page=name, status=str(status))
+        if status
+        else say("%(at)s s: %(page)s gave no answer", at=_at(seen, at), page=name)
+        for at, name, status, _ in looks
+        if status != 200
+    ]
     if failed:
-        return _broken("pages", promise, f"{len(failed)} of {len(looks)} looks at other pages failed.", failed)
+        words = say("%(number)s of %(all)s looks at other pages failed.", number=len(failed), all=len(looks))
+        return _broken("pages", promise, words, failed)
     within, before = _share([look[3] for look in looks]), [look[3] for look in seen.pages if look[0] < seen.opens_ms]
     lawful = max(PAGE_SECONDS_MAX, PAGE_TIMES_MAX * _share(before)) if len(before) >= PAGE_LOOKS_MIN else PAGE_SECONDS_MAX
-    rest = f" (before the opening {_share(before) * 1000:.0f} ms)" if before else ""
-    if within > lawful:
-        return _broken("pages", promise, f"One in twenty took {within:.2f} s or more{rest}.")
-    return _held("pages", promise, f"{len(looks)} looks, one in twenty took {within * 1000:.0f} ms or more{rest}.")
+    words = say("Looks: %(number)s. One in twenty took %(ms)s ms or more.", number=len(looks), ms=round(within * 1000))
+    if before:
+        words = say("%(now)s Before the opening: %(ms)s ms.", now=words, ms=round(_share(before) * 1000))
+    return _broken("pages", promise, words) if within > lawful else _held("pages", promise, words)
 
 
 def _share(seconds: list[float]) -> float:
@@ -402,28 +554,28 @@ def _share(seconds: list[float]) -> float:
 
 
 def no_odd_answers(seen: History) -> Check:
-    promise = "No answer was a fault of the shop's own."
+    promise = say("No answer was a fault of the shop's own.")
     if seen.odd:
-        return _broken(
-            "odd",
-            promise,
-            f"{len(seen.odd)} kinds of answer have no place in the contract.",
-            [f"{k}: {v}" for k, v in seen.odd.items()],
+        words = say_some(
+            "%(num)s kind of answer has no place in the contract.",
+            "%(num)s kinds of answer have no place in the contract.",
+            len(seen.odd),
         )
-    return _held("odd", promise, "Every answer was one the contract knows.")
+        return _broken("odd", promise, words, [f"{answer}: {example}" for answer, example in seen.odd.items()])
+    return _held("odd", promise, say("Every answer was one the contract knows."))
 
 
 def browsers_were_content(seen: History) -> Check:
-    promise = "People with real browsers got through, without an error on any page."
+    promise = say("People with real browsers got through, without an error on any page.")
     if seen.browsers is None:
-        return _held("browsers", promise, "No browsers were wanted.")
+        return _held("browsers", promise, say("No browsers were wanted."))
     if not seen.browsers:
-        return _untold("browsers", promise, "No browser told its story.")
-    wrong = [f"{one['who']}: {what}" for one in seen.browsers for what in one["complaints"]]
-    wrong += [f"{one['who']} never got to an end" for one in seen.browsers if one["final"] == "unheard"]
+        return _untold("browsers", promise, say("No browser told its story."))
+    wrong = [say("%(who)s: %(what)s", who=one["who"], what=what) for one in seen.browsers for what in one["complaints"]]
+    wrong += [say("%(who)s never got to an end", who=one["who"]) for one in seen.browsers if one["final"] == "unheard"]
     if wrong:
-        return _broken("browsers", promise, f"{len(wrong)} things went wrong.", wrong)
-    return _held("browsers", promise, f"{len(seen.browsers)} people, no complaints.")
+        return _broken("browsers", promise, say_some("%(num)s thing went wrong.", "%(num)s things went wrong.", len(wrong)), wrong)
+    return _held("browsers", promise, say("People: %(number)s, and no complaints.", number=len(seen.browsers)))
 
 
 CHECKS = (
@@ -446,24 +598,29 @@ CHECKS = (
 # ---- what they share -------------------------------------------------------------------------------------------------------------
 
 
-def _held(name: str, promise: str, words: str) -> Check:
+def _held(name: str, promise: Said, words: Said) -> Check:
     return Check(name, promise, HELD, words)
 
 
-def _broken(name: str, promise: str, words: str, examples: list[str] = ()) -> Check:
+def _broken(name: str, promise: Said, words: Said, examples: list[str] = ()) -> Check:
     return Check(name, promise, BROKEN, words, tuple(examples[:EXAMPLES_MAX]))
 
 
-def _untold(name: str, promise: str, words: str, examples: list[str] = ()) -> Check:
+def _untold(name: str, promise: Said, words: Said, examples: list[str] = ()) -> Check:
     return Check(name, promise, UNTOLD, words, tuple(examples[:EXAMPLES_MAX]))
 
 
-def _who(story: dict) -> str:
-    return f"shopper {story['number']}"
+def _who(story: dict) -> Said:
+    return _shopper(story["number"])
 
 
-def _at(seen: History, at_ms: int) -> str:
-    return f"{(at_ms - seen.opens_ms) / 1000:+.1f} s"
+def _shopper(number: int) -> Said:
+    return say("shopper %(number)s", number=str(number))  # a name, not an amount
+
+
+def _at(seen: History, at_ms: int) -> float:
+    """-> seconds from the opening."""
+    return round((at_ms - seen.opens_ms) / 1000, 1)
 
 
 def _lost_data(seen: History) -> bool:

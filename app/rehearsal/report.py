@@ -2,15 +2,19 @@
 
 The page needs nothing but itself: styles, chart and pictures are inside, there is no script, and it can be printed. Its first words
 are the verdict. Both files are written whole; figures of the previous rehearsal of the same drop stand beside this one's.
+
+The document's sentences are English, and beside them stands what each was made of (sayings.py): the page is drawn from the document
+in whichever language is spoken, also long afterwards.
 """
 
 import base64
+import functools
 import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 import jinja2
@@ -18,10 +22,12 @@ from markupsafe import Markup
 
 from app.domain.money import format_money
 from app.embedded.folders import write_private
+from app.languages import N_, _, day, money, ngettext, number, spoken
 from app.rehearsal import chart
 from app.rehearsal.judge import HELD, UNTOLD, History, Judgement
 from app.rehearsal.layout import PICTURES, REPORT_HTML, REPORT_JSON
 from app.rehearsal.plan import Piece, Wish
+from app.rehearsal.sayings import SIGNED, Said, again, remembered, say
 
 FORMAT = 1  # of report.json; an older one is not compared with
 BUSY_CPU_SHARE = 0.9  # of one processor: the crowd's process can do no more
@@ -31,26 +37,44 @@ STATIC = Path(__file__).parents[2] / "static"
 FONT = STATIC / "fonts" / "bricolage-grotesque-latin.woff2"
 SHEET = STATIC / "css" / "seller" / "rehearsal.css"
 FINALS = {  # the last word -> how it is said of many
-    "paid": "paid and have their unit",
-    "no": "were told no",
-    "waited": "waited on the list until it closed",
-    "expired": "let their hold lapse",
-    "cancelled": "gave their unit back",
-    "failed": "could not pay",
-    "refunded": "were refunded",
-    "refused": "had a yes taken back, uncharged, after Redis lost data",
-    "lost": "were told that their place was lost when Redis lost data",
-    "unheard": "never got a final answer",
+    "paid": N_("paid and have their unit"),
+    "no": N_("were told no"),
+    "waited": N_("waited on the list until it closed"),
+    "expired": N_("let their hold lapse"),
+    "cancelled": N_("gave their unit back"),
+    "failed": N_("could not pay"),
+    "refunded": N_("were refunded"),
+    "refused": N_("had a yes taken back, uncharged, after Redis lost data"),
+    "lost": N_("were told that their place was lost when Redis lost data"),
+    "unheard": N_("never got a final answer"),
 }
 COMPARED = (  # name, where in the document, unit, is less better
-    ("answers within (half of all)", ("latency", "press", "p50_ms"), "ms", True),
-    ("answers within (99 of 100)", ("latency", "press", "p99_ms"), "ms", True),
-    ("answers a second, at most", ("timeline", "answers_per_second_max"), "", False),
-    ("other pages within (95 of 100)", ("latency", "pages", "p95_ms"), "ms", True),
-    ("pushes on the way (99 of 100)", ("latency", "push", "p99_ms"), "ms", True),
-    ("promises not kept", ("promises_broken",), "", True),
-    ("units paid for", ("books", "paid"), "", False),
+    (N_("answers within (half of all)"), ("latency", "press", "p50_ms"), "ms", True),
+    (N_("answers within (99 of 100)"), ("latency", "press", "p99_ms"), "ms", True),
+    (N_("answers a second, at most"), ("timeline", "answers_per_second_max"), "", False),
+    (N_("other pages within (95 of 100)"), ("latency", "pages", "p95_ms"), "ms", True),
+    (N_("pushes on the way (99 of 100)"), ("latency", "push", "p99_ms"), "ms", True),
+    (N_("promises not kept"), ("promises_broken",), "", True),
+    (N_("units paid for"), ("books", "paid"), "", False),
 )
+TIMES = {  # of the document's latencies, what each is the time to
+    "press": N_("an answer to Buy"),
+    "press_in_the_spike": N_("an answer in the first three seconds"),
+    "push": N_("a change on an open page"),
+    "pages": N_("another page of the shop"),
+}
+BOOKS = {  # columns of the books
+    "total": N_("all"),
+    "gate_left": N_("left"),
+    "offered": N_("offered"),
+    "held": N_("held"),
+    "processing": N_("processing"),
+    "paid": N_("paid"),
+    "withdrawn": N_("withdrawn"),
+    "returning": N_("coming back"),
+    "refunded": N_("refunded"),
+    "refused": N_("refused"),
+}
 
 
 def document(
@@ -70,7 +94,8 @@ def document(
         "command": wish.command(),
         "drop": {
             "slug": piece.of, "title": piece.title, "units": piece.units, "variants": [list(one) for one in piece.variants],
-            "price": format_money(piece.price_minor, piece.currency), "currency": piece.currency, "per_person": piece.per_person,
+            "price": format_money(piece.price_minor, piece.currency), "price_minor": piece.price_minor, "currency": piece.currency,
+            "per_person": piece.per_person,
             "hold_seconds": piece.hold_seconds, "offer_seconds": piece.offer_seconds, "payment_attempts": piece.payment_attempts,
             "ships": piece.ships, "quick_motion": not wish.real_times,
         },
@@ -107,6 +132,7 @@ def document(
         "traces": traces,
     }  # fmt: skip
     found["previous"] = _compared(found, previous)
+    found["sentences"] = outcome.get("sentences", {}) | remembered(found)
     return found
 
 
@@ -125,28 +151,48 @@ def _kept(folder: Path, number: int, picture: dict) -> dict:
     return {**{key: value for key, value in picture.items() if key != "data"}, "file": name}
 
 
-def page(found: dict) -> str:
-    """-> the report as one page of HTML that needs nothing but itself."""
-    inside = body(found, lambda picture: picture["data"])
-    return _template("report.html").render(found=found, body=inside, font=_font(), sheet=Markup(SHEET.read_text()))
+def page(found: dict, picture: Callable[[dict], str] = lambda one: one["data"], zone: tzinfo = UTC) -> str:
+    """-> the report as one page of HTML that needs nothing but itself, in the language that is spoken. `picture`: as for `body`."""
+    inside = body(found, picture, zone)
+    sheet = Markup(SHEET.read_text())
+    return _template("report.html").render(found=found, body=inside, font=_font(), sheet=sheet, language=spoken())
 
 
-def body(found: dict, picture: Callable[[dict], str]) -> Markup:
-    """-> the report without what stands around it. `picture`: a picture -> the address it is loaded from."""
+def body(found: dict, picture: Callable[[dict], str], zone: tzinfo = UTC) -> Markup:
+    """-> the report without what stands around it. `picture`: a picture -> the address it is loaded from, or its data. `zone`: in
+    which the time of the rehearsal is told."""
+    memory = found.get("sentences", {})
     drawn = _template("report_body.html").render(
         found=found, chart=chart.timeline(found), strip=chart.strip(found), headline=headline(found), final_words=FINALS,
-        untold=UNTOLD, held=HELD, picture=picture,
+        untold=UNTOLD, held=HELD, picture=picture, times=TIMES, columns=BOOKS, price=_price(found["drop"]),
+        said=lambda text: again(text, memory), moment=lambda at: _moment(at, zone),
     )  # fmt: skip
     return Markup(drawn)
 
 
+def _price(drop: dict) -> str:
+    return money(drop["price_minor"], drop["currency"]) if "price_minor" in drop else drop["price"]
+
+
+def _moment(at: str, zone: tzinfo) -> str:
+    """'2026-11-30T20:00:00+00:00' -> '30 Nov 2026, 21:00 CET'."""
+    local = datetime.fromisoformat(at).astimezone(zone)
+    return f"{day(local)}, {local:%H:%M %Z}"
+
+
 def _template(name: str) -> jinja2.Template:
+    return _environment().get_template(name)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"number": _number, "duration": _duration}
-    return environment.get_template(name)
+    environment.filters |= {"number": _number, "duration": _duration, "signed": lambda seconds: number(seconds, SIGNED)}
+    environment.globals |= {"_": _, "ngettext": ngettext}
+    return environment
 
 
 def _font() -> Markup:
@@ -160,28 +206,37 @@ def _font() -> Markup:
 
 def headline(found: dict) -> tuple[str, str]:
     """-> the verdict in two sentences for somebody who runs a shop, not a server."""
-    crowd, units = _number(found["crowd"]), _number(found["drop"]["units"])
-    many = len(found["faults"])
-    faults = (
-        "nothing was broken on purpose"
-        if not many
-        else f"{many} thing{'s were' if many > 1 else ' was'} broken on purpose meanwhile"
+    memory, many = found.get("sentences", {}), len(found["faults"])
+    came = _(
+        "%(crowd)s people came for %(units)s units, and %(faults)s.",
+        crowd=_number(found["crowd"]),
+        units=_number(found["drop"]["units"]),
+        faults=ngettext("%(num)s thing was broken on purpose meanwhile", "%(num)s things were broken on purpose meanwhile", many)
+        if many
+        else _("nothing was broken on purpose"),
     )
     if found["verdict"] == "go":
-        paid = _number(found["finals"].get("paid", 0))
-        return (
-            "This drop is ready.",
-            f"{crowd} people came for {units} units, and {faults}. Every one of them got one true answer, {paid} paid and have "
-            "their unit, nobody was charged for nothing, and the books balance.",
+        rest = _(
+            "Every one of them got one true answer, %(paid)s paid and have their unit, nobody was charged for nothing, and the "
+            "books balance.",
+            paid=_number(found["finals"].get("paid", 0)),
         )
+        return _("This drop is ready."), f"{came} {rest}"
     broken = [check for check in found["checks"] if check["outcome"] != HELD]
-    could = all(check["outcome"] == UNTOLD for check in broken)
-    what = "could not be proven" if could else "was not kept" if len(broken) == 1 else "were not kept"
-    return (
-        "Do not open this drop yet.",
-        f"{crowd} people came for {units} units, and {faults}. {len(broken)} of {len(found['checks'])} promises {what}: "
-        + " ".join(f"{check['promise'].rstrip('.')}: {check['words']}" for check in broken[:3]),
-    )
+    counted = {"all": _number(len(found["checks"]))}
+    if all(check["outcome"] == UNTOLD for check in broken):
+        what = ngettext(
+            "%(num)s of %(all)s promises could not be proven:",
+            "%(num)s of %(all)s promises could not be proven:",
+            len(broken),
+            **counted,
+        )
+    else:
+        what = ngettext(
+            "%(num)s of %(all)s promises was not kept:", "%(num)s of %(all)s promises were not kept:", len(broken), **counted
+        )
+    named = (f"{again(check['promise'], memory).rstrip('.')}: {again(check['words'], memory)}" for check in broken[:3])
+    return _("Do not open this drop yet."), " ".join((came, what, *named))
 
 
 def copy(folder: Path, to: Path) -> None:
@@ -215,11 +270,11 @@ def _funnel(history: History, outcome: dict) -> list[tuple[str, int]]:
     stories = history.stories
     orders = history.orders or []
     return [
-        ("people came", len(stories)),
-        ("heard an answer", sum(story["heard_ms"] is not None for story in stories)),
-        ("were given a unit at first", sum("reserved" in story["told"] for story in stories)),
-        ("were offered one later", outcome_total(outcome, "offers")),
-        ("paid", sum(order["state"] == "PAID" for order in orders)),
+        (N_("people came"), len(stories)),
+        (N_("heard an answer"), sum(story["heard_ms"] is not None for story in stories)),
+        (N_("were given a unit at first"), sum("reserved" in story["told"] for story in stories)),
+        (N_("were offered one later"), outcome_total(outcome, "offers")),
+        (N_("paid"), sum(order["state"] == "PAID" for order in orders)),
     ]
 
 
@@ -238,7 +293,7 @@ def _timeline(history: History, outcome: dict) -> dict:
     first = max(-10, min([0, *series.get("presses", {})]))
     seconds = list(range(first, min(last, SECONDS_SHOWN_MAX) + 1))
     left: dict[int, int] = {}
-    for at, units, _ in history.gate:
+    for at, units, _phase in history.gate:
         if units is not None:
             left[(at - history.opens_ms) // 1000] = units
     return {
@@ -272,11 +327,15 @@ def _generator(outcome: dict) -> dict:
     cpu, lag = dict(outcome["cpu_share"]), dict(outcome["lag_ms"])
     at_limit = [second for second in busiest if cpu.get(second, 0) >= BUSY_CPU_SHARE or lag.get(second, 0) >= BUSY_LAG_MS]
     bottleneck = bool(at_limit)
-    words = (
-        f"In {len(at_limit)} of the {len(busiest)} busiest seconds the crowd's own process was at its limit: the shop may be "
-        "faster than these figures say."
+    words: Said = (
+        say(
+            "In %(number)s of the %(all)s busiest seconds the crowd's own process was at its limit: the shop may be faster than "
+            "these figures say.",
+            number=len(at_limit),
+            all=len(busiest),
+        )
         if bottleneck
-        else "The crowd's own process was never at its limit: the figures are the shop's."
+        else say("The crowd's own process was never at its limit: the figures are the shop's.")
     )
     return {
         "bottleneck": bottleneck,
@@ -320,12 +379,10 @@ def _at(document: dict, path: tuple[str, ...]):
 
 def _number(value) -> str:
     """12345.0 -> '12,345'; None -> an en dash."""
-    if value is None:
-        return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}".removesuffix(".0")
+    return "–" if value is None else number(value, "#,##0.#")
 
 
 def _duration(milliseconds) -> str:
     if milliseconds is None:
         return "–"
-    return f"{milliseconds / 1000:.2f} s" if milliseconds >= 1000 else f"{milliseconds:.0f} ms"
+    return f"{number(milliseconds / 1000, '#,##0.00')} s" if milliseconds >= 1000 else f"{number(milliseconds, '#,##0')} ms"

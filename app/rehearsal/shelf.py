@@ -18,13 +18,23 @@ from app import running
 from app.embedded.children import started_at
 from app.embedded.folders import make_private, write_private
 from app.errors import StartFailed
-from app.rehearsal.layout import FOLDER, LOCK, LOG, PICTURES, PROGRESS, REPORT_HTML, REPORT_JSON, new_id
+from app.rehearsal.layout import FOLDER, LOCK, LOG, PICTURES, PROGRESS, REPORT_JSON, new_id
 from app.rehearsal.plan import Wish
 
 ID = re.compile(r"\d{8}-\d{6}-\d{1,10}-[a-z0-9-]{1,64}")
 PICTURE = re.compile(r"\d{2}\.webp")
 LISTED_MAX = 20
-UNKNOWN_YET = {"began": "", "answers": 0, "ended": 0, "sockets": 0, "seconds": 0.0, "fault": None, "books": None, "why": None}
+UNKNOWN_YET = {
+    "began": "",
+    "answers": 0,
+    "ended": 0,
+    "sockets": 0,
+    "seconds": 0.0,
+    "fault": None,
+    "books": None,
+    "why": None,
+    "sentences": {},
+}
 _begun: set[subprocess.Popen] = set()
 
 
@@ -110,11 +120,6 @@ def report_of(data: Path, name: str, slug: str) -> dict | None:
         report = json.loads((folder / REPORT_JSON).read_text())
         return report if report["drop"]["slug"] == slug else None
     return None
-
-
-def page_of(data: Path, name: str) -> bytes | None:
-    """-> the self-contained page."""
-    return _read(_folder(data, name), REPORT_HTML)
 
 
 def picture_of(data: Path, name: str, file: str) -> bytes | None:

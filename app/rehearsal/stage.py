@@ -28,6 +28,7 @@ from app import running
 from app.embedded import folders, postgres, valkey
 from app.embedded.children import end_leftover, started_at, tied
 from app.errors import StartFailed
+from app.rehearsal.sayings import say
 from app.settings import Settings
 
 PREFIX = "doorman-rehearsal-"
@@ -167,7 +168,9 @@ class Stage:
         give_up_at = time.monotonic() + START_SECONDS_MAX
         while not self.is_ready():
             if self.up.poll() is not None or time.monotonic() > give_up_at:
-                raise StartFailed(f"the rehearsal's own Doorman did not start; its last words: {self.last_words()}")
+                raise StartFailed(
+                    say("the rehearsal's own Doorman did not start; its last words: %(words)s", words=self.last_words())
+                )
             time.sleep(0.05)
 
     def is_ready(self) -> bool:

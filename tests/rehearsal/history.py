@@ -8,15 +8,17 @@ from pathlib import Path
 from app.rehearsal import machine, report
 from app.rehearsal.judge import History, judge
 from app.rehearsal.plan import STANDARD, Wish
+from app.rehearsal.sayings import say
 
 OPENS = 1_700_000_000_000
 CLOSES = OPENS + 20_000
 ENDED = CLOSES + 10_000
 UNITS = 3
 PRICE = 4900
+THE_LIST = say("the list")
 WEBP = b"RIFF....WEBP, as far as a test can tell"
 PICTURE = {
-    "who": "shopper 1", "title": "before the opening", "at": -3.0, "width": 390, "height": 844,
+    "who": say("shopper %(number)s", number="1"), "title": say("before the opening"), "at": -3.0, "width": 390, "height": 844,
     "data": "data:image/webp;base64," + base64.b64encode(WEBP).decode(),
 }  # fmt: skip
 
@@ -92,7 +94,7 @@ def right(**changes) -> History:
         "at_rest": True,
         "gate": gate,
         "watchers": [watcher],
-        "pages": [(at, "the list", 200, 0.02) for at in range(OPENS, CLOSES, 200)],
+        "pages": [(at, THE_LIST, 200, 0.02) for at in range(OPENS, CLOSES, 200)],
     }
     return History(**(values | changes))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.rehearsal.judge import BROKEN, HELD, UNTOLD, judge
-from tests.rehearsal.history import CLOSES, ENDED, OPENS, PRICE, UNITS, books, charge, fault, order, right, story
+from tests.rehearsal.history import CLOSES, ENDED, OPENS, PRICE, THE_LIST, UNITS, books, charge, fault, order, right, story
 
 
 def outcome(history, name):
@@ -87,7 +87,7 @@ BROKEN_HISTORIES = {
         "sockets",
     ),
     "a page that shows nothing": (lambda: right(watchers=[{"spans": [[OPENS, ENDED]], "messages": []}]), "sockets"),
-    "another page that fails": (lambda: right(pages=[*right().pages, (OPENS + 50, "the list", 500, 0.01)]), "pages"),
+    "another page that fails": (lambda: right(pages=[*right().pages, (OPENS + 50, THE_LIST, 500, 0.01)]), "pages"),
     "another page that hangs": (lambda: right(pages=[(at, page, status, 2.0) for at, page, status, _ in right().pages]), "pages"),
     "an answer that is a fault of ours": (lambda: right(odd={"http 500": "POST drops: oops"}), "odd"),
     "a browser that complains": (

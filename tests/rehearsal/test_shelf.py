@@ -62,7 +62,7 @@ def test_another_drops_rehearsal_is_not_there(data):
 def test_a_name_that_is_none_leads_nowhere(data, name):
     shelved(data, NAME, "lamp")
     assert shelf.progress_of(data, name, "lamp") is None
-    assert shelf.page_of(data, name) is None
+    assert shelf.report_of(data, name, "lamp") is None
     assert shelf.picture_of(data, name, "01.webp") is None
 
 

@@ -6,7 +6,8 @@ not there. Where the machine has no servers to rehearse on, the page says so in 
 """
 
 import asyncio
-from datetime import UTC, datetime
+import base64
+from datetime import UTC, datetime, tzinfo
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from litestar.params import FromPath
 
 from app.domain.drops import Drop
 from app.domain.roles import Right
+from app.domain.schedule import zone_named
 from app.errors import BadInput, NotFound, StartFailed
 from app.languages import N_, _
 from app.ledger import Seller
@@ -96,7 +98,8 @@ async def show(drop_id: FromPath[int], rehearsal: FromPath[str], call: ThisCall,
     title = _("Rehearsal: %(title)s", title=drop.title)
     if report is None:
         return doors.seller_page(call, seller, "seller/rehearsing.html", title=title, drop=drop, **shown(progress))
-    body = await asyncio.to_thread(report_body, report, f"/seller/drops/{drop.id}/rehearsals/{rehearsal}/pictures")
+    pictures_at = f"/seller/drops/{drop.id}/rehearsals/{rehearsal}/pictures"
+    body = await asyncio.to_thread(report_body, report, pictures_at, zone_of(seller))
     return doors.seller_page(
         call, seller, "seller/rehearsal.html", title=title, drop=drop, rehearsal=rehearsal, report=report, body=body
     )
@@ -117,10 +120,11 @@ async def show_progress(
 
 @get("/drops/{drop_id:int}/rehearsals/{rehearsal:str}/report.html", right=Right.SELL)
 async def download(drop_id: FromPath[int], rehearsal: FromPath[str], doors: TheseDoors, seller: ThisSeller) -> Response:
-    """The same report as one file, to keep or to send on."""
+    """The same report as one file, to keep or to send on, in the reader's language."""
     drop = await own_drop(doors, seller, drop_id)
     await known(doors, rehearsal, drop)
-    return as_file(await asyncio.to_thread(shelf.page_of, data_of(doors), rehearsal), "text/html", f"rehearsal-{rehearsal}.html")
+    page = await asyncio.to_thread(report_page, data_of(doors), rehearsal, drop.slug, zone_of(seller))
+    return as_file(page, "text/html", f"rehearsal-{rehearsal}.html")
 
 
 @get("/drops/{drop_id:int}/rehearsals/{rehearsal:str}/pictures/{picture:str}", right=Right.SELL)
@@ -234,13 +238,33 @@ async def known(doors: Doors, rehearsal: str, drop: Drop) -> dict:
 
 def shown(progress: dict) -> dict[str, Any]:
     """-> what the progress page draws."""
-    return {"progress": progress, "phases": PHASES, "verdicts": VERDICTS}
+    from app.rehearsal.sayings import again
+
+    return {
+        "progress": progress, "phases": PHASES, "verdicts": VERDICTS, "said": lambda text: again(text, progress["sentences"]),
+    }  # fmt: skip
 
 
-def report_body(report: dict, pictures_at: str) -> Any:
+def report_body(report: dict, pictures_at: str, zone: tzinfo) -> Any:
     from app.rehearsal.report import body
 
-    return body(report, lambda picture: f"{pictures_at}/{picture['file']}")
+    return body(report, lambda picture: f"{pictures_at}/{picture['file']}", zone)
+
+
+def report_page(data: Path, rehearsal: str, slug: str, zone: tzinfo) -> bytes | None:
+    """-> the report as a page that needs nothing but itself; None: there is none."""
+    from app.rehearsal.report import page
+
+    def inside(picture: dict) -> str:
+        content = shelf.picture_of(data, rehearsal, picture["file"]) or b""
+        return f"data:image/webp;base64,{base64.b64encode(content).decode()}"
+
+    report = shelf.report_of(data, rehearsal, slug)
+    return None if report is None else page(report, inside, zone).encode()
+
+
+def zone_of(seller: Seller) -> tzinfo:
+    return zone_named(seller.time_zone) or UTC
 
 
 def data_of(doors: Doors) -> Path:
