@@ -107,7 +107,7 @@ async def test_an_owner_comes_in_sets_up_the_second_factor_runs_the_staff_and_fi
     done = await page.locator(".log__entry").evaluate_all("all => all.map(one => one.dataset.action)")
     assert done == [
         *("staff removed", "staff removed", "role changed", "staff invited", "staff invited", "staff invited"),
-        *("second factor set up", "signed in"),
+        *("second factor set up", "signed in", "shop made"),
     ]
     change = page.locator("[data-action='role changed']")
     await expect(change.locator("del")).to_have_text("before: support")

@@ -11,7 +11,7 @@ from app.languages import N_
 
 # Characters that other categories hold and that nobody sees: fillers, the blank of Braille.
 BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-# They turn the direction of all that follows, beyond the name itself. The marks U+200E, U+200F and U+061C turn only their neighbours.
+# They turn the direction of all that follows, beyond the name itself. The marks U+200E, U+200F, U+061C turn only their neighbours.
 TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 SEEN = frozenset("LNPS")  # categories of Unicode, by their first letter
 
