@@ -337,7 +337,7 @@ def refuse_control_characters(value: Any) -> None:
             for one in value:
                 refuse_control_characters(one)
         case dict():
-            for one in value.values():
+            for one in (*value, *value.values()):
                 refuse_control_characters(one)
         case msgspec.Struct():
             for name in value.__struct_fields__:

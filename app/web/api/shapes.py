@@ -59,7 +59,8 @@ Kind = Literal[tuple(KINDS)]
 Kinds = Annotated[list[Kind], Meta(min_length=1, max_length=len(KINDS))]
 Url = Annotated[str, Meta(max_length=URL_CHARACTERS_MAX)]
 Short = Annotated[str, Meta(max_length=64)]
-Countries = Annotated[list[Annotated[str, Meta(pattern="^[A-Z]{2}$")]], Meta(max_length=300)]
+# A pattern's `$` also matches before a line break at the very end (Python's `re`): each has a greatest length beside it.
+Countries = Annotated[list[Annotated[str, Meta(pattern="^[A-Z]{2}$", max_length=2)]], Meta(max_length=300)]
 
 
 Version = Annotated[int, Meta(ge=1, le=ID_MAX, description="The one that was read; of an older one nothing is changed.")]
@@ -241,14 +242,16 @@ class DraftVariant(Taken):
 
 
 class DraftPicture(Taken):
-    hash: Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="Of a picture that was put up, in the dashboard or here.")]
+    hash: Annotated[
+        str, Meta(pattern="^[0-9a-f]{64}$", max_length=64, description="Of a picture that was put up, in the dashboard or here.")
+    ]
     alt: Annotated[str, Meta(max_length=ALT_CHARACTERS_MAX, description="What it shows, for those who do not see it.")]
 
 
 Title = Annotated[str, Meta(max_length=TITLE_CHARACTERS_MAX)]
 Slug = Annotated[str, Meta(max_length=64, description="Its address; empty: made of the title.")]
 Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARACTERS_MAX, description="Markdown.")]
-Currency = Annotated[str, Meta(pattern="^[A-Z]{3}$")]
+Currency = Annotated[str, Meta(pattern="^[A-Z]{3}$", max_length=3)]
 PerPerson = Annotated[int, Meta(ge=1, le=PER_PERSON_MAX)]
 HoldSeconds = Annotated[int, Meta(ge=1, le=HOLD_SECONDS_MAX)]
 Attempts = Annotated[int, Meta(ge=1, le=ATTEMPTS_MAX)]

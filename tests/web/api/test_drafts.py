@@ -146,6 +146,10 @@ async def test_an_amount_is_of_the_drafts_own_currency(program):
         ({"version": 1, "variants": []}, "variants"),
         ({"version": 1, "drop_id": 4}, None),
         ({"version": 1, "currency": "QQQ", "price_minor": 1}, "currency"),
+        ({"version": 1, "currency": "EUR\n"}, "currency"),
+        ({"version": 1, "shipping_countries": ["DE\n"]}, "shipping_countries"),
+        ({"version": 1, "shipping_fees": {"\0": 490}}, None),
+        ({"version": 1, "pictures": [{"hash": "0" * 64 + "\n", "alt": "A lamp"}]}, "pictures"),
     ],
 )
 async def test_a_change_that_is_not_as_declared_is_refused_and_says_where(shop, program, change, field):
