@@ -120,9 +120,12 @@ def is_outside(address: str) -> bool:
             inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         if inner:
             return is_outside(str(inner))
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved and not any(ip in network for network in _NOT_OUTSIDE)
 
 
+# What counts as global and yet leads to no place on the internet: IETF's own and site-local addresses, and, as clouds use them,
+# the metadata of Oracle's (192.0.0.192) and the wire server of Azure's machines.
+_NOT_OUTSIDE = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "fec0::/10", "168.63.129.16/32")))
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _COMPATIBLE = ipaddress.ip_network("::/96")
 

@@ -91,6 +91,9 @@ def test_what_is_on_the_internet(address):
         "64:ff9b::7f00:1",
         "2002:7f00:1::",
         "2001:db8::1",
+        "fec0::1",
+        "192.0.0.192",
+        "168.63.129.16",
     ],
 )
 def test_what_is_not(address):
