@@ -96,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     one = _add(shops, "create", "make a shop", _shop_create)
     one.add_argument("--name", required=True)
     one.add_argument("--owner", required=True, metavar="EMAIL")
+    one.add_argument("--time-zone", default="UTC", metavar="ZONE", help="of its dashboard, such as Europe/Berlin (%(default)s)")
 
     staff = _group(commands, "staff", "who works for shops")
     one = _add(staff, "add", "put somebody on the staff of a shop; nobody is mailed", _staff_add)
@@ -286,9 +287,16 @@ def _demo(arguments) -> None:
 
 
 def _shop_create(arguments) -> None:
+    from app.domain.schedule import zone_named
+
+    zone = arguments.time_zone
+    if zone_named(zone) is None:
+        raise BadInput(f"there is no time zone {zone!r}; give one such as Europe/Berlin", field="time-zone")
+
     async def create(office):
         shop_id = await office.ledger.create_shop(arguments.name, arguments.owner, actor=ACTOR)
-        return {"id": shop_id, "name": arguments.name}
+        await office.ledger.set_time_zone(shop_id, zone, ACTOR)
+        return {"id": shop_id, "name": arguments.name, "time_zone": zone}
 
     _print(_in_office(arguments.data, create))
 

@@ -7,6 +7,9 @@ The language of a request is chosen once, by its first door: `?lang=`, else the 
 holds for everything that happens in that request's task (a context variable), so that words deep below need not be told. Whoever
 draws outside a request says `with speaking(language)`.
 
+The time zone in which times are written is held the same way: UTC, until the page's script writes them in the reader's own; on the
+dashboard the shop's, for everybody who looks at it.
+
 In development there is one more language, right to left, made from the English catalog: every sentence comes out in ⟦ ⟧, so
 that a page which is not mirrored, or a sentence that does not come from here, is seen at once.
 """
@@ -19,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from babel.dates import format_date
@@ -58,6 +61,7 @@ LANGUAGES = (ENGLISH, GERMAN)
 _BY_TAG = {language.tag: language for language in (*LANGUAGES, MIRRORED)}
 
 _spoken: ContextVar[Language] = ContextVar("language", default=ENGLISH)
+_zone: ContextVar[tzinfo] = ContextVar("zone", default=UTC)
 
 
 # ---- which language
@@ -181,9 +185,44 @@ def tenths(number: float) -> str:
     return format_decimal(round(number, 1), format="#,##0.0", locale=_spoken.get().locale)
 
 
+def use_zone(zone: tzinfo) -> None:
+    """From here on, in this task."""
+    _zone.set(zone)
+
+
+@contextmanager
+def in_zone(zone: tzinfo) -> Iterator[None]:
+    token = _zone.set(zone)
+    try:
+        yield
+    finally:
+        _zone.reset(token)
+
+
+def here(moment: datetime) -> datetime:
+    """-> the same moment in the zone in which times are written."""
+    return moment.astimezone(_zone.get())
+
+
 def when(moment: datetime) -> str:
-    """-> '30 Nov 2026, 20:00 UTC': what stands there until the page's script writes it in the reader's own zone."""
-    return f"{day(moment)}, {moment:%H:%M} UTC"
+    """-> '30 Nov 2026, 20:00 UTC', in the zone in which times are written."""
+    local = here(moment)
+    return f"{day(local)}, {local:%H:%M %Z}"
+
+
+def clock(moment: datetime) -> str:
+    """-> '20:00:00 UTC', in the zone in which times are written."""
+    return f"{here(moment):%H:%M:%S %Z}"
+
+
+def second(moment: datetime) -> str:
+    """-> '20:00:00': where the zone is named beside it."""
+    return f"{here(moment):%H:%M:%S}"
+
+
+def day_of(moment: datetime) -> str:
+    """-> '30 Nov 2026': the day it was in the zone in which times are written."""
+    return day(here(moment))
 
 
 def until(seconds: int) -> str:
@@ -195,5 +234,5 @@ def until(seconds: int) -> str:
 
 
 def day(moment: datetime) -> str:
-    """-> '30 Nov 2026' or '30.11.2026'."""
+    """-> '30 Nov 2026' or '30.11.2026', in the zone that `moment` is in."""
     return format_date(moment, "medium", locale=_spoken.get().dates)

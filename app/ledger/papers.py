@@ -56,6 +56,14 @@ class PapersPart(Pool):
             await note_audit(ask, shop_id, actor, "shop settings changed", before.shop_name, *audited)
             return True
 
+    async def set_time_zone(self, shop_id: int, zone: str, actor: str) -> None:
+        """In which zone the shop's dashboard tells times. `zone`: an IANA name that app/domain/schedule.py knows."""
+        async with self._transaction() as ask:
+            shop = await ask.row("set_time_zone", shop_id, zone)
+            if shop["time_zone_before"] != zone:
+                before, after = {"time_zone": shop["time_zone_before"]}, {"time_zone": zone}
+                await note_audit(ask, shop_id, actor, "shop settings changed", shop["name"], before, after)
+
     async def shops_with_page(self, page: str) -> list[ShopPage]:
         """-> the shops that have this page, the oldest first."""
         return [ShopPage(**row) for row in await self._rows("shops_with_page", page, SHOPS_LISTED_MAX)]

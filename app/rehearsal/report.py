@@ -14,7 +14,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jinja2
@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from app.domain.money import format_money
 from app.embedded.folders import write_private
-from app.languages import N_, _, day, money, ngettext, number, spoken
+from app.languages import N_, _, money, ngettext, number, spoken, when
 from app.rehearsal import chart
 from app.rehearsal.judge import HELD, UNTOLD, History, Judgement
 from app.rehearsal.layout import PICTURES, REPORT_HTML, REPORT_JSON
@@ -151,33 +151,27 @@ def _kept(folder: Path, number: int, picture: dict) -> dict:
     return {**{key: value for key, value in picture.items() if key != "data"}, "file": name}
 
 
-def page(found: dict, picture: Callable[[dict], str] = lambda one: one["data"], zone: tzinfo = UTC) -> str:
-    """-> the report as one page of HTML that needs nothing but itself, in the language that is spoken. `picture`: as for `body`."""
-    inside = body(found, picture, zone)
+def page(found: dict, picture: Callable[[dict], str] = lambda one: one["data"]) -> str:
+    """-> the report as one page of HTML that needs nothing but itself, in the language that is spoken and the zone in which times
+    are written. `picture`: as for `body`."""
+    inside = body(found, picture)
     sheet = Markup(SHEET.read_text())
     return _template("report.html").render(found=found, body=inside, font=_font(), sheet=sheet, language=spoken())
 
 
-def body(found: dict, picture: Callable[[dict], str], zone: tzinfo = UTC) -> Markup:
-    """-> the report without what stands around it. `picture`: a picture -> the address it is loaded from, or its data. `zone`: in
-    which the time of the rehearsal is told."""
+def body(found: dict, picture: Callable[[dict], str]) -> Markup:
+    """-> the report without what stands around it. `picture`: a picture -> the address it is loaded from, or its data."""
     memory = found.get("sentences", {})
     drawn = _template("report_body.html").render(
         found=found, chart=chart.timeline(found), strip=chart.strip(found), headline=headline(found), final_words=FINALS,
         untold=UNTOLD, held=HELD, picture=picture, times=TIMES, columns=BOOKS, price=_price(found["drop"]),
-        said=lambda text: again(text, memory), moment=lambda at: _moment(at, zone),
+        said=lambda text: again(text, memory), moment=lambda at: when(datetime.fromisoformat(at)),
     )  # fmt: skip
     return Markup(drawn)
 
 
 def _price(drop: dict) -> str:
     return money(drop["price_minor"], drop["currency"]) if "price_minor" in drop else drop["price"]
-
-
-def _moment(at: str, zone: tzinfo) -> str:
-    """'2026-11-30T20:00:00+00:00' -> '30 Nov 2026, 21:00 CET'."""
-    local = datetime.fromisoformat(at).astimezone(zone)
-    return f"{day(local)}, {local:%H:%M %Z}"
 
 
 def _template(name: str) -> jinja2.Template:

@@ -10,9 +10,10 @@ THE CONTRACT BETWEEN PYTHON AND THE TEMPLATES
 
 Everywhere (globals; also inside imported macros)
     money(amount_minor, currency) -> '€49.00'          iso(moment) -> '2026-11-30T20:00:00.000Z' (for <time datetime> and data-*)
-    when(moment) -> '30 Nov 2026, 20:00 UTC'           clock(moment) -> '20:00:00' UTC
-    day(moment) -> '30 Nov 2026'                       count(n) -> '18,904'; all of these in the language of the request
-    until(seconds) -> '12:47', '1:02:47', '46 days'
+    when(moment) -> '30 Nov 2026, 20:00 UTC'           clock(moment) -> '20:00:00 UTC', second(moment) -> '20:00:00'
+    day(moment) -> '30 Nov 2026'                       count(n) -> '18,904'; all of these in the language of the request, and times
+                                                       in UTC, on the dashboard in the shop's zone
+    until(seconds) -> '12:47', '1:02:47', '46 days'    in_words(text) -> a sentence that was written down, in the reader's language
     country(code) -> 'Sweden'                          percent(1900) -> '19 %'
     tax_line(amount_minor, currency, basis_points) -> 'incl. 19 % VAT: 7.82 EUR', "" without a rate
     static(name) -> '/static/app.css?v=1a2b3c4d5e6f'   picture(drop, suffix) -> its address, or the srcset of one format
@@ -88,6 +89,7 @@ from app.domain.addresses import Address
 from app.domain.drops import Drop, Phase
 from app.domain.invoices import tax_line
 from app.domain.papers import PAGES
+from app.domain.reasons import in_words
 from app.ledger import KeptAddress
 from app.pictures import FALLBACK_WIDTH, WIDTHS
 from app.web.markdown import about, markdown
@@ -311,10 +313,6 @@ def country(code: str) -> str:
     return Locale.parse(languages.spoken().locale).territories.get(code, code)
 
 
-def clock_time(moment: datetime) -> str:
-    return f"{moment:%H:%M:%S}"
-
-
 def picture(drop: Drop, suffix: str = "jpg") -> str:
     """-> the address of its first picture as JPEG, or for another suffix the `srcset` of its widths; "" without a picture."""
     return picture_of(drop.picture, suffix) if drop.picture else ""
@@ -371,8 +369,10 @@ class Renderer:
             tax_line=tax_line,
             until=languages.until,
             when=languages.when,
-            day=languages.day,
-            clock=clock_time,
+            day=languages.day_of,
+            clock=languages.clock,
+            second=languages.second,
+            in_words=in_words,
             language=languages.spoken,
             languages=languages.LANGUAGES,
             iso=iso,

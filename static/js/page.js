@@ -1,4 +1,5 @@
-/* What every page does: times in the reader's own zone, and forms that cannot be sent twice. Without it both still work. */
+/* What every page does: times in the reader's own zone (on the dashboard they are the shop's), and forms that cannot be sent twice.
+   Without it both still work. */
 
 /* Dates and numbers by the rules that the shop itself writes them by: a page knows one order of day and month. */
 const language = document.body.dataset.dates ?? document.documentElement.lang;
@@ -23,6 +24,7 @@ function zoneName(at) {
 
 /* <time datetime="…" data-local="moment|clock|second|exact|day">: the same moment where the reader is, with the zone named. */
 export function localTimes(root = document) {
+  if (document.documentElement.dataset.side === "seller") return; // one zone for all who work there: the shop's, as it was written
   for (const element of root.querySelectorAll("time[data-local]")) {
     const at = new Date(element.dateTime);
     let kind = element.dataset.local || "moment";

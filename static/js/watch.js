@@ -3,7 +3,7 @@ Race control, kept true: a socket while there is one, a poll when there is none.
 dropped by its time. What can be done stands outside of it and follows data-controls, so that no push moves a button that is being held.
 */
 import { line } from "./line.js";
-import { inLanguage, localTimes } from "./page.js";
+import { inLanguage } from "./page.js";
 
 const POLL_MS = 4000; // between two polls without a socket
 const STALE_MS = 8000; // no news for this long is said
@@ -20,7 +20,6 @@ async function show(html) {
   lastNews = performance.now();
   stale.hidden = true;
   for (const open of watch().querySelectorAll("details[open]")) parsed.querySelector(`#${open.id}`)?.setAttribute("open", "");
-  localTimes(parsed);
   await htmx.swap({ sourceElement: watch(), target: watch(), text: parsed.outerHTML, swap: "outerMorph" });
   arrange();
 }

@@ -3,13 +3,12 @@
 import json
 import re
 from dataclasses import replace
-from datetime import UTC
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from app.domain.reasons import known
-from app.languages import ENGLISH, GERMAN, MIRRORED, speaking
+from app.languages import ENGLISH, GERMAN, MIRRORED, in_zone, speaking
 from app.rehearsal import report
 from app.rehearsal.faults import FAULTS, starved
 from app.rehearsal.sayings import Said, again, remembered, say, say_some
@@ -107,8 +106,9 @@ def test_a_german_report_writes_numbers_money_and_times_as_germans_do():
 
 def test_the_time_of_the_rehearsal_is_told_in_the_zone_that_is_asked_for():
     found = report_of(right(), id="now")
-    assert "14 Nov 2023, 22:13 UTC" in report.page(found, zone=UTC)
-    assert "14 Nov 2023, 23:13 CET" in report.page(found, zone=ZoneInfo("Europe/Berlin"))
+    assert "14 Nov 2023, 22:13 UTC" in report.page(found)
+    with in_zone(ZoneInfo("Europe/Berlin")):
+        assert "14 Nov 2023, 23:13 CET" in report.page(found)
 
 
 def test_in_english_a_report_reads_the_same_however_it_was_kept():

@@ -24,6 +24,11 @@ UPDATE shops SET papers_version = $2, contact = (
     SELECT nullif(shop_papers.contact, '') FROM shop_papers WHERE shop_papers.shop_id = $1 AND shop_papers.version = $2)
 WHERE id = $1;
 
+-- name: set_time_zone
+-- What the clock of a shop's dashboard shows.
+UPDATE shops SET time_zone = $2 FROM shops AS before WHERE shops.id = $1 AND before.id = $1
+RETURNING shops.name, before.time_zone AS time_zone_before;
+
 -- name: shops_with_page
 -- The shops that have this page, the oldest first.
 SELECT id AS shop_id, name AS shop_name FROM shops WHERE $1 = ANY(law_pages(id)) ORDER BY id LIMIT $2;

@@ -5,10 +5,12 @@ without either the process does not start. In this order: no session, to the sig
 is looked up, so that it cannot tell what exists; a right that needs the second factor (or a handler that says `fresh=True`), to
 where it is shown, unless it was within FRESH_SECONDS. What then is not of the seller's own shop is answered as not there, by the
 queries themselves.
+
+From the guard on every time of the request is written in the shop's zone: whoever works for a shop reads the same clock.
 """
 
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -20,8 +22,9 @@ from litestar.types import Scope
 
 from app.clock import now
 from app.domain.roles import SECOND_FACTOR, Right
+from app.domain.schedule import zone_named
 from app.errors import DoormanError, StartFailed
-from app.languages import N_
+from app.languages import N_, use_zone
 from app.ledger import ApiKey, Seller
 from app.ledger.sellers import FRESH_SECONDS
 from app.web.call import SCOPE_KEY, Call
@@ -72,6 +75,7 @@ def guard_of(doors: Doors) -> Callable[[ASGIConnection, BaseRouteHandler], Await
             if shop is not None and shop != str(seller.shop_id):
                 raise Refused(Problem(409, ANOTHER_SHOP, title=N_("Another shop")))
         connection.scope[SELLER_KEY] = seller
+        use_zone(zone_named(seller.time_zone) or UTC)
 
     return guard
 

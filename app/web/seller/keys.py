@@ -22,7 +22,10 @@ KEYS = f"{PREFIX}/keys"
 SCOPES = {
     Scope.READ: (N_("Read"), N_("Drops, drafts, live counts, books, reports and accounts. No personal data.")),
     Scope.DROPS: (N_("Drops"), N_("Plan and publish; pause, resume, end, cancel, postpone; change words and pieces; rehearse.")),
-    Scope.ORDERS: (N_("Orders"), N_("Orders with names and addresses, money as it moved; end holds, correct addresses, mails and parcels again.")),
+    Scope.ORDERS: (
+        N_("Orders"),
+        N_("Orders with names and addresses, money as it moved; end holds, correct addresses, mails and parcels again."),
+    ),
     Scope.MONEY: (N_("Money"), N_("Give money back, and decide about money of which nobody knows.")),
     Scope.WEBHOOKS: (N_("Webhooks"), N_("Say where events are sent, and send them again.")),
 }

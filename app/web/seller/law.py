@@ -1,4 +1,4 @@
-"""The shop's settings: who it is, its tax number, whom to write to, and the texts that law and buyers ask for.
+"""The shop's settings: who it is, its tax number, whom to write to, the texts that law and buyers ask for, and its clock.
 
 Guarantees: every change is a new version, audited with what was before; a form of an older version writes nothing, and what was
 typed in it stays on the page. Four texts of full length arrive in any script, and what is longer stays on the page as well. A text
@@ -14,6 +14,7 @@ from litestar.params import FromPath
 
 from app.domain.papers import PAGES, Papers, papers_from
 from app.domain.roles import Right
+from app.domain.schedule import zone_named, zones
 from app.languages import N_, _
 from app.ledger import Seller, ShopPapers
 from app.web.call import Call
@@ -24,6 +25,8 @@ from app.web.seller.access import ThisSeller
 from app.web.seller.orders import story_of
 from app.web.seller.plan_form import version_from
 
+ZONE_CHARACTERS_MAX = 64
+NO_ZONE = N_("A time zone from the list, such as Europe/Berlin.")
 STALE = N_("Somebody saved other settings meanwhile. Nothing was overwritten: what holds now is version %(number)s by %(by)s.")
 STALE_FOR_PROGRAMS = N_("Somebody saved other settings meanwhile. Nothing was overwritten; read them again.")
 
@@ -57,6 +60,23 @@ async def save_shop(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Re
     return document({"saved": True}) if call.wants_json else redirect(call, "/seller/shop?saved=1")
 
 
+@post("/shop/time-zone", status_code=200, right=Right.SHOP)
+async def save_time_zone(call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
+    """The zone in which the dashboard tells times. What is planned stays where it is: a drop has a zone of its own."""
+    zone = call.text_field("time_zone", ZONE_CHARACTERS_MAX).strip()
+    if zone_named(zone) is None:
+        problem = _(NO_ZONE)
+        if call.wants_json:
+            raise Refused(Problem(422, problem, more={"field": "time_zone"}))
+        known = await doors.office.ledger.papers(seller.shop_id)
+        return shop_page(
+            call, doors, seller, known, known.papers, known.version, status=422, problems={"time_zone": problem}, zone=zone
+        )
+    await doors.office.ledger.set_time_zone(seller.shop_id, zone, seller.actor)
+    await doors.sellers.changed()
+    return document({"saved": True}) if call.wants_json else redirect(call, "/seller/shop?saved=1")
+
+
 @get("/orders/{order:str}/invoices/{name:str}", right=Right.ORDERS)
 async def show_invoice(order: FromPath[str], name: FromPath[str], doors: TheseDoors, seller: ThisSeller) -> Response:
     story = await story_of(order, doors, seller)
@@ -75,6 +95,7 @@ def shop_page(
     said: str = "",
     stale: str = "",
     problems: Mapping[str, str] | None = None,
+    zone: str | None = None,
 ) -> Response:
     shown = typed if isinstance(typed, Mapping) else {name: getattr(typed, name) for name in Papers.__slots__}
     return doors.seller_page(
@@ -90,7 +111,9 @@ def shop_page(
         stale=stale,
         problems=problems or {},
         pages=PAGES,
+        zone=seller.time_zone if zone is None else zone,
+        zones=zones(),
     )
 
 
-ROUTES = [show_shop, save_shop, show_invoice]
+ROUTES = [show_shop, save_shop, save_time_zone, show_invoice]

@@ -7,7 +7,7 @@ not there. Where the machine has no servers to rehearse on, the page says so in 
 
 import asyncio
 import base64
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from litestar.params import FromPath
 
 from app.domain.drops import Drop
 from app.domain.roles import Right
-from app.domain.schedule import zone_named
 from app.errors import BadInput, NotFound, StartFailed
 from app.languages import N_, _
 from app.ledger import Seller
@@ -99,7 +98,7 @@ async def show(drop_id: FromPath[int], rehearsal: FromPath[str], call: ThisCall,
     if report is None:
         return doors.seller_page(call, seller, "seller/rehearsing.html", title=title, drop=drop, **shown(progress))
     pictures_at = f"/seller/drops/{drop.id}/rehearsals/{rehearsal}/pictures"
-    body = await asyncio.to_thread(report_body, report, pictures_at, zone_of(seller))
+    body = await asyncio.to_thread(report_body, report, pictures_at)
     return doors.seller_page(
         call, seller, "seller/rehearsal.html", title=title, drop=drop, rehearsal=rehearsal, report=report, body=body
     )
@@ -123,7 +122,7 @@ async def download(drop_id: FromPath[int], rehearsal: FromPath[str], doors: Thes
     """The same report as one file, to keep or to send on, in the reader's language."""
     drop = await own_drop(doors, seller, drop_id)
     await known(doors, rehearsal, drop)
-    page = await asyncio.to_thread(report_page, data_of(doors), rehearsal, drop.slug, zone_of(seller))
+    page = await asyncio.to_thread(report_page, data_of(doors), rehearsal, drop.slug)
     return as_file(page, "text/html", f"rehearsal-{rehearsal}.html")
 
 
@@ -245,13 +244,13 @@ def shown(progress: dict) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def report_body(report: dict, pictures_at: str, zone: tzinfo) -> Any:
+def report_body(report: dict, pictures_at: str) -> Any:
     from app.rehearsal.report import body
 
-    return body(report, lambda picture: f"{pictures_at}/{picture['file']}", zone)
+    return body(report, lambda picture: f"{pictures_at}/{picture['file']}")
 
 
-def report_page(data: Path, rehearsal: str, slug: str, zone: tzinfo) -> bytes | None:
+def report_page(data: Path, rehearsal: str, slug: str) -> bytes | None:
     """-> the report as a page that needs nothing but itself; None: there is none."""
     from app.rehearsal.report import page
 
@@ -260,11 +259,7 @@ def report_page(data: Path, rehearsal: str, slug: str, zone: tzinfo) -> bytes | 
         return f"data:image/webp;base64,{base64.b64encode(content).decode()}"
 
     report = shelf.report_of(data, rehearsal, slug)
-    return None if report is None else page(report, inside, zone).encode()
-
-
-def zone_of(seller: Seller) -> tzinfo:
-    return zone_named(seller.time_zone) or UTC
+    return None if report is None else page(report, inside).encode()
 
 
 def data_of(doors: Doors) -> Path:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from app.domain.reasons import in_words
 from app.domain.schedule import zone_named
-from app.languages import N_, _, day, money
+from app.languages import N_, _, day, in_zone, money, when
 from app.ledger import Attention, Event, Story, order_number
 from app.ledger.refunds import DROP_CANCELLED, LATE_MONEY, PART, WHOLE
 from app.purchase.refunding import lawful_actions
@@ -205,8 +206,8 @@ class Teller:
 
     def moment(self, at: datetime) -> str:
         """-> '30 Nov 2026, 21:00 CET'."""
-        local = at.astimezone(self.zone)
-        return f"{day(local)}, {local:%H:%M %Z}"
+        with in_zone(self.zone):
+            return when(at)
 
     def exact(self, at: datetime) -> str:
         """-> '30 Nov 2026, 21:00:00.412 CET'."""
@@ -272,7 +273,7 @@ class Teller:
             kind=found.kind,
             title=_(ATTENTION[found.kind], amount=amount),
             drop=found.drop_slug,
-            why=found.why,
+            why=in_words(found.why),
             known=[(name, value) for name, value in known if value],
             reserved_at=found.reserved_at,
             acts=[self.act(word, str(found.order_id)) for word in lawful_actions(found.kind, found.state)],
@@ -292,7 +293,8 @@ class Teller:
             "attempt": str(detail.get("attempt", "")),
             "amount": money(detail.get("amount_minor", story.order.amount_minor), currency),
             "purpose": self.purpose(detail.get("purpose", "")),
-            **{name: str(detail.get(name, "")) for name in ("asked", "why", "notice", "number", "tracking")},
+            "why": in_words(str(detail.get("why", ""))),
+            **{name: str(detail.get(name, "")) for name in ("asked", "notice", "number", "tracking")},
         }
 
     def _said(self, words: Mapping[str, tuple[str, str]], word: str) -> tuple[str, str]:

@@ -32,6 +32,7 @@ from app.web.call import Call
 from app.web.doors import Doors, TheseDoors, ThisCall, document, redirect
 from app.web.seller.access import ThisSeller
 from app.web.seller.confirm import ask_first, is_sure
+from app.web.seller.watch_room import flavour_of
 from app.web.seller.watch_view import document_of
 
 SEND_SECONDS_MAX = 5.0
@@ -56,7 +57,7 @@ async def follow_live(socket: WebSocket, drop_id: FromPath[int], call: ThisCall,
         await socket.close(code=CLOSE_POLICY)
         return
     try:
-        with doors.watch.room.watching(drop.id, call.language.tag, seller.email) as watcher:
+        with doors.watch.room.watching(drop.id, flavour_of(call.language, seller.time_zone), seller.email) as watcher:
             await socket.accept()
             await until_first(push(socket, watcher.next), until_gone(socket), doors.sellers.until_lost(seller, Right.VIEW))
             with suppress(Exception):  # it may be gone already

@@ -5,12 +5,14 @@ something says `forget` and is never shown what was read before.
 """
 
 import asyncio
+from datetime import UTC
 from typing import Any
 
 from app.clock import monotonic
+from app.domain.schedule import zone_named
 from app.errors import NotFound
 from app.jobs import Jobs
-from app.languages import language_named, speaking
+from app.languages import Language, in_zone, language_named, speaking
 from app.live import Hub, Room
 from app.purchase.watching import Look, Lookout
 from app.web.render import Renderer
@@ -68,11 +70,17 @@ class Watch:
                 self.room.touch(drop_id)
 
     def draw(self, look: Look, flavour: str) -> str:
-        """-> the fragment in one language."""
-        with speaking(language_named(flavour, mirrored=True)):
+        """-> the fragment in one language and time zone."""
+        language, _, zone = flavour.partition(" ")
+        with speaking(language_named(language, mirrored=True)), in_zone(zone_named(zone) or UTC):
             return self.renderer.fragment("watch.html", **self.words(look))
 
     def words(self, look: Look) -> dict[str, Any]:
         """-> what the fragment needs."""
         view = view_of(look, self.hub.watching(look.drop.id))
         return {"view": view, "chart_sentence": chart_sentence(view), "revenue": revenue(view)}
+
+
+def flavour_of(language: Language, time_zone: str) -> str:
+    """-> what `draw` is told by: a shop's staff reads one clock, each in their own language."""
+    return f"{language.tag} {time_zone}"
