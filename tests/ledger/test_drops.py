@@ -69,7 +69,7 @@ async def test_two_drops_of_one_slug_published_at_once_are_one(scene):
         ({"variants": (("", 1),)}, "variants"),
         ({"variants": (("S", -1),)}, "quantity"),
         ({"variants": (("S", 1_000_001),)}, "quantity"),
-        ({"picture": "no such hash"}, "picture"),
+        ({"picture": "no such hash"}, "pictures"),
         ({"shop_id": 999_999}, "shop"),
     ],
 )
