@@ -42,12 +42,13 @@ from app.domain.schedule import Gap, Moment, Repeated, moment_of, typed_in, zone
 from app.errors import BadInput
 from app.languages import N_, _, count
 
-PLAN_CHARACTERS_MAX = 60_000  # of all that was typed together
+PLAN_BYTES_MAX = 240_000  # of all that was typed together, as JSON; the ledger's own bound has room for the spaces it adds
 SLUG_CHARACTERS_MAX = 64
 STANDARD = "Standard"  # the variant of a drop that has only one and does not name it
 POSTPONE_SECONDS_MIN = 60  # before the opening: later than this a drop is paused instead
 EVERYWHERE, LISTED = "everywhere", "listed"
 
+TOO_LARGE = N_("This is more than a draft can hold. Shorten what is longest.")
 TOO_MANY_DRAFTS = N_("There are too many drafts. Delete one that is not needed any more.")
 PICTURE_GONE = N_("One of the pictures is not there any more. Remove it and put it up again.")
 SOLD_MEANWHILE = N_("Not that many are unsold any more. Nothing was taken away.")

@@ -13,7 +13,7 @@ from datetime import datetime
 import msgspec
 
 from app.domain.drops import Drop, DropPicture
-from app.domain.plan import POSTPONE_SECONDS_MIN, TOO_MANY_DRAFTS, Plan
+from app.domain.plan import PLAN_BYTES_MAX, POSTPONE_SECONDS_MIN, TOO_LARGE, TOO_MANY_DRAFTS, Plan
 from app.errors import BadInput
 from app.ledger.audit import note_audit
 from app.ledger.drops import ID_MAX, NewDrop, as_published, check_new_drop, drop_from, hang, known_to_the_ledger, publish
@@ -50,7 +50,7 @@ class Words:
 
 class PlanPart(Pool):
     async def add_draft(self, shop_id: int, plan: Plan, actor: str) -> int:
-        """-> the new draft's id. BadInput when the shop has DRAFTS_MAX of them."""
+        """-> the new draft's id. BadInput when the shop has DRAFTS_MAX of them, or the plan is too large."""
         async with self._transaction() as ask:
             await want(ask, hashes_of(plan))
             draft_id = await ask.value("add_draft", shop_id, _json(plan), actor, DRAFTS_MAX)
@@ -67,7 +67,8 @@ class PlanPart(Pool):
         return [_draft(row) for row in await self._rows("drafts_of_shop", shop_id, DRAFTS_MAX)]
 
     async def save_draft(self, shop_id: int, draft_id: int, version: int, plan: Plan, actor: str) -> bool:
-        """-> False: this is not the version that stands there (somebody saved meanwhile), or it is published or gone."""
+        """-> False: this is not the version that stands there (somebody saved meanwhile), or it is published or gone. BadInput
+        for a plan that is too large."""
         async with self._transaction() as ask:
             before = _draft(await ask.row("draft", shop_id, draft_id))
             if before is None or not await ask.count("save_draft", shop_id, draft_id, version, _json(plan), actor):
@@ -157,7 +158,11 @@ def _draft(row) -> Draft | None:
 
 
 def _json(plan: Plan) -> str:
-    return msgspec.json.encode(plan).decode()
+    """BadInput for a plan that is too large."""
+    encoded = msgspec.json.encode(plan)
+    if len(encoded) > PLAN_BYTES_MAX:
+        raise BadInput(TOO_LARGE)
+    return encoded.decode()
 
 
 def _changes(before: Words | Plan, after: Words | Plan) -> tuple[Mapping, Mapping]:

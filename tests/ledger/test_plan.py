@@ -4,10 +4,11 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import msgspec
 import pytest
 
 from app.domain.drops import Door, DropPicture
-from app.domain.plan import Plan, PlannedVariant
+from app.domain.plan import PLAN_BYTES_MAX, Plan, PlannedVariant
 from app.errors import BadInput
 from app.ledger import NewDrop
 from app.ledger.plan import DRAFTS_MAX, POSTPONE_SECONDS_MIN, Words
@@ -85,6 +86,20 @@ async def test_drafts_are_bounded(scene):
     )  # fmt: skip
     with pytest.raises(BadInput, match="too many drafts"):
         await scene.ledger.add_draft(scene.shop_id, PLAN, MIRA)
+
+
+@pytest.mark.parametrize("character", ["x", '"', "\U0001f4a1"], ids=["a letter", "a quote, which JSON writes as two", "a lamp"])
+async def test_a_plan_as_large_as_may_be_is_kept_and_a_larger_one_refused(scene, character):
+    room = PLAN_BYTES_MAX - len(msgspec.json.encode(Plan()))
+    each = len(msgspec.json.encode(character)) - 2
+    largest = Plan(description=character * (room // each))
+    draft_id = await scene.ledger.add_draft(scene.shop_id, largest, MIRA)
+    assert (await scene.ledger.draft(scene.shop_id, draft_id)).plan == largest
+    with pytest.raises(BadInput, match="more than a draft can hold"):
+        await scene.ledger.save_draft(scene.shop_id, draft_id, 1, Plan(description=largest.description + character * 5), MIRA)
+    with pytest.raises(BadInput, match="more than a draft can hold"):
+        await scene.ledger.add_draft(scene.shop_id, Plan(description=character * PLAN_BYTES_MAX), MIRA)
+    assert (await scene.ledger.draft(scene.shop_id, draft_id)).version == 1
 
 
 async def test_a_draft_is_deleted_from_the_version_that_was_seen(scene):
