@@ -110,8 +110,8 @@ async def test_an_owner_comes_in_sets_up_the_second_factor_runs_the_staff_and_fi
         *("second factor set up", "signed in", "shop made"),
     ]
     change = page.locator("[data-action='role changed']")
-    await expect(change.locator("del")).to_have_text("before: support")
-    await expect(change.locator("ins")).to_have_text("after: manager")
+    await expect(change.locator("del")).to_have_text("before: Support")
+    await expect(change.locator("ins")).to_have_text("after: Manager")
     await is_sound(chief)
 
     # On a phone without JavaScript: a recovery code instead of the app, and a page that asks before harm.
