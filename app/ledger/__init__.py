@@ -8,7 +8,7 @@ from app.ledger.deciding import BadEntry, Entry
 from app.ledger.demand import Asks, CountingGap, DemandTotals, Stretch
 from app.ledger.drops import Adjustment, NewDrop
 from app.ledger.events import Event, History
-from app.ledger.hooks import Delivery, Hook, Parcelled, Told
+from app.ledger.hooks import Delivery, GivenUp, Hook, Parcelled, Told
 from app.ledger.image import Counts, LedgerImage, LiveOrder, RecordedKey
 from app.ledger.invoices import NumberedPaper
 from app.ledger.ledger import Ledger
@@ -67,6 +67,7 @@ __all__ = [
     "Ended",
     "Entry",
     "Event",
+    "GivenUp",
     "Happening",
     "History",
     "Hook",

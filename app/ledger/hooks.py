@@ -92,6 +92,15 @@ class Delivery:
     delivered_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """An event that a webhook did not take, though it was tried to the last."""
+
+    hook_id: int
+    url: str
+    delivery: Delivery
+
+
 class HooksPart(Pool):
     # where events go
 
@@ -196,6 +205,22 @@ class HooksPart(Pool):
             subject, before = f"event {delivery.event_id}", {"state": delivery.state}
             await note_audit(ask, shop_id, actor, "webhook event sent again", subject, before, {"webhook": hook_id})
             return True
+
+    async def given_up(self, shop_id: int, limit: int) -> list[GivenUp]:
+        """-> what was given up and nobody has seen to yet, the newest first."""
+        rows = [dict(row) for row in await self._rows("given_up", shop_id, min(limit, DELIVERIES_SHOWN_MAX + 1))]
+        return [GivenUp(row.pop("hook_id"), row.pop("url"), _delivery(row)) for row in rows]
+
+    async def given_up_seen(self, shop_id: int, hook: Hook, delivery: Delivery | None, actor: str) -> int:
+        """Somebody has seen to an event that was given up, or without one to all of a webhook -> how many leave the list."""
+        async with self._transaction() as ask:
+            seen = await ask.count("given_up_seen", shop_id, hook.id, delivery and delivery.id)
+            if seen:
+                subject = hook.url if delivery is None else f"event {delivery.event_id}"
+                await note_audit(
+                    ask, shop_id, actor, "webhook event looked at", subject, None, {"webhook": hook.id, "events": seen}
+                )
+            return seen
 
     async def forget_old_deliveries(self) -> int:
         return await self._count("forget_old_deliveries", LOG_SECONDS)

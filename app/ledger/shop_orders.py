@@ -228,6 +228,7 @@ class Undelivered:
     tries: int
     error: str | None
     created_at: datetime
+    sent_at: datetime | None  # then it came back
     drop_title: str
 
 
@@ -319,9 +320,9 @@ class ShopOrdersPart(Pool):
             Undelivered(**row) for row in await self._rows("shop_undelivered", shop_id, older_than, min(limit, PAGE_ORDERS_MAX))
         ]
 
-    async def shop_attention_count(self, shop_id: int) -> int:
-        """-> how much of both there is, at most ATTENTION_COUNT_MAX."""
-        return await self._value("shop_attention_count", shop_id, ATTENTION_COUNT_MAX)
+    async def shop_attention_count(self, shop_id: int, *, with_hooks: bool = False) -> int:
+        """-> how much of both there is, at most ATTENTION_COUNT_MAX. `with_hooks`: and of what webhooks did not take."""
+        return await self._value("shop_attention_count", shop_id, ATTENTION_COUNT_MAX, with_hooks)
 
     async def mail_seen(self, shop_id: int, mail_id: int) -> bool:
         """Somebody has seen to a mail that did not arrive -> False: it is not shown any more. NotFound: not a mail of this shop."""

@@ -1,4 +1,6 @@
-"""The development mailbox: every mail the shop wrote, newest first. In production it does not exist, whatever the address."""
+"""The development mailbox: every mail the shop wrote, newest first; its page also says what became of each. In production it does
+not exist, whatever the address.
+"""
 
 from typing import Any
 
@@ -7,14 +9,21 @@ from litestar import Response, get
 from app.ledger import StoredMessage
 from app.mail.letters import Letter
 from app.web.doors import TheseDoors, ThisCall, document
+from app.web.seller.telling import MAIL_STATES, became
 
 MAILS_MAX = 200
 
 
 @get("/dev/mail")
 async def show_mail(call: ThisCall, doors: TheseDoors) -> Response:
-    mails = [as_shown(message, doors.letters.write(message)) for message in await doors.ledger.newest(MAILS_MAX)]
-    return document(mails) if call.wants_json else doors.page(call, "dev_mail.html", mails=mails)
+    messages = await doors.ledger.newest(MAILS_MAX)
+    mails = [as_shown(message, doors.letters.write(message)) for message in messages]
+    if call.wants_json:
+        return document(mails)
+    posts = bool(doors.settings.smtp_url)
+    fates = [became(message.state, message.tries, message.sent_at, posts=posts) for message in messages]
+    shown = list(zip(mails, messages, fates, strict=True))
+    return doors.page(call, "dev_mail.html", mails=shown, posts=posts, words=MAIL_STATES)
 
 
 def as_shown(message: StoredMessage, letter: Letter) -> dict[str, Any]:

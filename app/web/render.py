@@ -52,7 +52,8 @@ account.html          account: Account · orders: list of OrderView · addresses
                       POST /sign-out, POST /sign-out/everywhere, POST /account/address/{id}/forget
 error.html            status int · title str · detail str
 seller/*.html         title str · seller: Seller | None · places: list of (Place, here) · and what its room hands over
-dev_mail.html         mails: list of dict(to, kind, subject, text, html, message_id, order)
+dev_mail.html         mails: list of (dict(to, kind, subject, text, html, message_id, order), StoredMessage, fate) · posts bool ·
+                      words: fate -> (tone, words)
 
 Fragments
 _fragments/scene.html         drop: Drop · scene: Scene

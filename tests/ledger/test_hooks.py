@@ -232,3 +232,52 @@ async def test_settled_deliveries_leave_the_log_after_a_month_and_waiting_ones_n
     assert await scene.ledger.forget_old_deliveries() == 0
     await scene.ledger.delivered(parcelled.id, claim, TRIED)
     assert await scene.ledger.forget_old_deliveries() == 1
+
+
+# what was given up
+
+
+async def gives_up(scene, parcelled, claim) -> None:
+    assert await scene.ledger.not_delivered(parcelled.id, claim, Attempt(at=TRIED.at, seconds=0.1, status=503), None)
+
+
+async def test_what_was_given_up_needs_a_person_until_somebody_has_seen_to_it(scene):
+    hook_id, claim, parcelled = await one_claimed(scene)
+    count = scene.ledger.shop_attention_count
+    assert await scene.ledger.given_up(scene.shop_id, 10) == [] and await count(scene.shop_id, with_hooks=True) == 0
+    await gives_up(scene, parcelled, claim)
+    [one] = await scene.ledger.given_up(scene.shop_id, 10)
+    assert (one.hook_id, one.url, one.delivery.kind, one.delivery.attempts[-1].status) == (
+        hook_id, "https://example.com/in", "order.paid", 503,
+    )  # fmt: skip
+    assert await count(scene.shop_id, with_hooks=True) == 1 and await count(scene.shop_id) == 0
+    hook = await scene.ledger.hook(scene.shop_id, hook_id)
+    assert await scene.ledger.given_up_seen(scene.shop_id, hook, one.delivery, "owner") == 1
+    assert await scene.ledger.given_up_seen(scene.shop_id, hook, one.delivery, "owner") == 0
+    assert await scene.ledger.given_up(scene.shop_id, 10) == [] and await count(scene.shop_id, with_hooks=True) == 0
+    entries = [entry for entry in await scene.ledger.audit_log(scene.shop_id) if entry.action == "webhook event looked at"]
+    assert [entry.after for entry in entries] == [{"webhook": hook_id, "events": 1}]
+
+
+async def test_what_is_sent_again_and_given_up_again_needs_a_person_again(scene):
+    hook_id, claim, parcelled = await one_claimed(scene)
+    await gives_up(scene, parcelled, claim)
+    hook, [one] = await scene.ledger.hook(scene.shop_id, hook_id), await scene.ledger.given_up(scene.shop_id, 10)
+    await scene.ledger.given_up_seen(scene.shop_id, hook, None, "owner")
+    await scene.ledger.send_delivery_again(scene.shop_id, hook_id, one.delivery, "owner")
+    assert await scene.ledger.given_up(scene.shop_id, 10) == []
+    [parcelled] = await scene.ledger.claim_deliveries(claim := uuid4(), 10, 4)
+    await gives_up(scene, parcelled, claim)
+    assert [found.delivery.id for found in await scene.ledger.given_up(scene.shop_id, 10)] == [one.delivery.id]
+
+
+async def test_what_was_given_up_is_neither_another_shop_s_business_nor_a_removed_webhook_s(scene):
+    hook_id, claim, parcelled = await one_claimed(scene)
+    await gives_up(scene, parcelled, claim)
+    other = await scene.ledger.create_shop("Elsewhere", "stranger@example.org")
+    hook, [one] = await scene.ledger.hook(scene.shop_id, hook_id), await scene.ledger.given_up(scene.shop_id, 10)
+    assert await scene.ledger.given_up(other, 10) == [] and await scene.ledger.shop_attention_count(other, with_hooks=True) == 0
+    assert await scene.ledger.given_up_seen(other, hook, one.delivery, "stranger") == 0
+    await scene.ledger.remove_hook(scene.shop_id, hook, "owner")
+    assert await scene.ledger.given_up(scene.shop_id, 10) == []
+    assert await scene.ledger.shop_attention_count(scene.shop_id, with_hooks=True) == 0

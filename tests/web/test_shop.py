@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,6 +11,7 @@ from app.clock import iso
 from app.domain.drops import Door
 from app.errors import GateUnreachable
 from app.web import scenes
+from app.web.seller import telling
 from tests.web.conftest import JSON, PARTIAL
 
 
@@ -195,6 +196,37 @@ async def test_the_development_mailbox_shows_the_mails_as_the_contract_says(shop
     assert list(mail) == ["to", "kind", "subject", "text", "html", "message_id", "order"]
     assert (mail["to"], mail["kind"], mail["order"]) == ("ada@example.org", "sign_in_code", None)
     assert "ada@example.org" in (await shop.browser().get("/dev/mail")).text
+
+
+SENT_AT = datetime(2026, 11, 30, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("state", "sent_at", "error", "words"),
+    [
+        ("waiting", None, None, "Here only: no mail server is set"),
+        ("sent", SENT_AT, None, "Handed to the mail server"),
+        ("failed", None, "550 No such user", "Refused or given up"),
+        ("failed", SENT_AT, "5.1.1 No such user", "Came back after it was sent"),
+        ("unknown", None, "no answer: TimeoutError", "Nobody knows whether it arrived"),
+        ("withheld", None, None, "Kept back: the buyer is synthetic or gone"),
+    ],
+)
+async def test_the_development_mailbox_says_what_became_of_each_mail(shop, state, sent_at, error, words):
+    await shop.browser().post("/sign-in", json={"email": "ada@example.org"}, headers=JSON)
+    await shop.rows("UPDATE messages SET state = $1, sent_at = $2, error = $3", state, sent_at, error)
+    page = (await shop.browser().get("/dev/mail", headers={"accept": "text/html"})).text
+    assert page.count(words) == 1 and "On its way" not in page and "No mail leaves this machine." in page
+    assert ("30 Nov 2026, 20:00 UTC" in page) is (sent_at is not None)
+    assert (error or "") in page
+    german = (await shop.browser().get("/dev/mail?lang=de", headers={"accept": "text/html"})).text
+    assert words not in german and ("keine Antwort: TimeoutError" in german) is (state == "unknown")
+
+
+@pytest.mark.parametrize(("tries", "became"), [(0, "waiting"), (2, "tried again")])
+def test_with_a_mail_server_what_waits_is_sent_or_tried_again(tries, became):
+    assert telling.became("waiting", tries, None, posts=True) == became
+    assert telling.became("waiting", tries, None, posts=False) == "kept here"
 
 
 async def test_a_retired_drop_is_closed_without_asking_the_gate(shop, monkeypatch):

@@ -128,9 +128,25 @@ WHERE hooks.shop_id = $1 AND hooks.id = $2 AND hook_deliveries.id = $3 AND hooks
 
 -- name: send_delivery_again
 -- Begin it anew, or at once where it waits; one that is under way goes its way.
-UPDATE hook_deliveries SET next_try_at = now(), delivered_at = NULL, tries = CASE WHEN state = 'waiting' THEN tries ELSE 0 END, state = 'waiting'
+UPDATE hook_deliveries SET next_try_at = now(), delivered_at = NULL, seen_at = NULL, tries = CASE WHEN state = 'waiting' THEN tries ELSE 0 END, state = 'waiting'
 FROM hooks
 WHERE hooks.id = hook_deliveries.hook_id AND hooks.shop_id = $1 AND hooks.id = $2 AND hook_deliveries.id = $3 AND hooks.removed_at IS NULL;
+
+-- name: given_up
+-- Events of a shop that its webhooks did not take and that nobody has seen to yet, the newest first.
+SELECT hooks.id AS hook_id, hooks.url, hook_deliveries.id, hook_deliveries.event_id, events.kind, events.order_id, events.drop_id,
+       hook_deliveries.state, hook_deliveries.tries, hook_deliveries.next_try_at, hook_deliveries.attempts, hook_deliveries.created_at,
+       hook_deliveries.delivered_at
+FROM hooks JOIN hook_deliveries ON hook_deliveries.hook_id = hooks.id JOIN events ON events.id = hook_deliveries.event_id
+WHERE hooks.shop_id = $1 AND hooks.removed_at IS NULL AND hook_deliveries.state = 'failed' AND hook_deliveries.seen_at IS NULL
+ORDER BY hook_deliveries.id DESC LIMIT $2;
+
+-- name: given_up_seen
+-- Somebody has seen to what a webhook did not take ($3: to this one of them, and else to all).
+UPDATE hook_deliveries SET seen_at = now()
+FROM hooks
+WHERE hooks.id = hook_deliveries.hook_id AND hooks.shop_id = $1 AND hooks.id = $2 AND ($3::bigint IS NULL OR hook_deliveries.id = $3)
+  AND hooks.removed_at IS NULL AND hook_deliveries.state = 'failed' AND hook_deliveries.seen_at IS NULL;
 
 -- name: forget_old_deliveries
 -- What is settled and older than $1 seconds leaves the log.

@@ -194,7 +194,7 @@ ORDER BY found.reserved_at, found.order_id, found.kind COLLATE "C", coalesce(fou
 -- name: shop_undelivered
 -- Mails of a shop that did not arrive, or of which nobody knows, and that nobody has seen to yet, newest first, from mail $2 on.
 SELECT messages.id, messages.kind, messages.order_id, messages.recipient, messages.state, messages.tries, messages.error,
-       messages.created_at, drops.title AS drop_title
+       messages.created_at, messages.sent_at, drops.title AS drop_title
 FROM messages
 LEFT JOIN orders ON orders.id = messages.order_id
 LEFT JOIN places ON places.id = messages.place_id
@@ -204,7 +204,7 @@ WHERE messages.state IN ('failed', 'unknown') AND messages.seen_at IS NULL AND d
 ORDER BY messages.id DESC LIMIT $3;
 
 -- name: shop_attention_count
--- How much of a shop needs a person, counted up to a bound.
+-- How much of a shop needs a person, counted up to a bound; $3: with the events that webhooks did not take.
 SELECT count(*)::integer FROM (
     SELECT FROM (
         SELECT orders.drop_id FROM payments JOIN orders ON orders.id = payments.order_id WHERE payments.needs_attention IS NOT NULL
@@ -217,7 +217,11 @@ SELECT count(*)::integer FROM (
         LEFT JOIN orders ON orders.id = messages.order_id LEFT JOIN places ON places.id = messages.place_id
         WHERE messages.state IN ('failed', 'unknown') AND messages.seen_at IS NULL
     ) AS found JOIN drops ON drops.id = found.drop_id
-    WHERE drops.shop_id = $1 LIMIT $2
+    WHERE drops.shop_id = $1
+    UNION ALL
+    SELECT FROM hooks JOIN hook_deliveries ON hook_deliveries.hook_id = hooks.id
+    WHERE $3 AND hooks.shop_id = $1 AND hooks.removed_at IS NULL AND hook_deliveries.state = 'failed' AND hook_deliveries.seen_at IS NULL
+    LIMIT $2
 ) AS counted;
 
 -- name: mail_seen

@@ -82,6 +82,7 @@ ACTIONS = (
     N_("webhook secret replaced"),
     N_("webhook removed"),
     N_("webhook event sent again"),
+    N_("webhook event looked at"),
 )
 
 
@@ -163,6 +164,7 @@ FIELDS = {
     "scopes": N_("scopes"),
     "webhook": N_("webhook"),
     "kinds": N_("events"),
+    "events": N_("events"),
     "url": N_("URL"),
 }
 VALUES = {  # field -> its values in words

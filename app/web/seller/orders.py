@@ -205,7 +205,7 @@ def is_number(text: str) -> bool:
 @get("/orders/{order:str}", right=Right.ORDERS)
 async def show_order(order: FromPath[str], call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
     story = await story_of(order, doors, seller)
-    tell = Teller(seller.time_zone)
+    tell = Teller(seller.time_zone, posts=bool(doors.settings.smtp_url))
     told = {
         "story": story,
         "order": story.order,

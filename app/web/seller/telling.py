@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from app.domain.reasons import in_words
 from app.domain.schedule import zone_named
 from app.languages import N_, _, day, in_zone, money, when
-from app.ledger import Attention, Event, Story, order_number
+from app.ledger import Attention, Event, Story, Undelivered, order_number
 from app.ledger.refunds import DROP_CANCELLED, LATE_MONEY, PART, WHOLE
+from app.ledger.shop_orders import MailTold
 from app.purchase.refunding import lawful_actions
 
 GO, WAIT, YOURS, PLAIN, TROUBLE = "go", "wait", "yours", "plain", "trouble"  # what the colours mean; trouble has a sign of its own
@@ -69,8 +70,11 @@ MAILS: Mapping[str, str] = {
     "waitlist_closed": N_("The waiting list closed"),
 }
 MAIL_STATES: Mapping[str, tuple[str, str]] = {
-    "waiting": (WAIT, N_("On its way")),
-    "sent": (YOURS, N_("Delivered to the mail server")),
+    "waiting": (WAIT, N_("Waits to be sent")),
+    "kept here": (PLAIN, N_("Here only: no mail server is set")),
+    "tried again": (WAIT, N_("Not taken so far; it is tried again")),
+    "sent": (YOURS, N_("Handed to the mail server")),
+    "came back": (TROUBLE, N_("Came back after it was sent")),
     "failed": (TROUBLE, N_("Refused or given up")),
     "unknown": (TROUBLE, N_("Nobody knows whether it arrived")),
     "withheld": (PLAIN, N_("Kept back: the buyer is synthetic or gone")),
@@ -199,10 +203,11 @@ class Trouble:
 
 
 class Teller:
-    """Says things in the reader's language and the shop's time zone."""
+    """Says things in the reader's language and the shop's time zone. `posts`: there is a mail server."""
 
-    def __init__(self, time_zone: str):
+    def __init__(self, time_zone: str, *, posts: bool = True):
         self.zone = zone_named(time_zone) or UTC
+        self.posts = posts
 
     def moment(self, at: datetime) -> str:
         """-> '30 Nov 2026, 21:00 CET'."""
@@ -230,8 +235,8 @@ class Teller:
     def attempt(self, word: str) -> tuple[str, str]:
         return self._said(ATTEMPTS, word)
 
-    def mail_state(self, word: str) -> tuple[str, str]:
-        return self._said(MAIL_STATES, word)
+    def mail_state(self, mail: MailTold | Undelivered) -> tuple[str, str]:
+        return self._said(MAIL_STATES, became(mail.state, mail.tries, mail.sent_at, posts=self.posts))
 
     def mail(self, kind: str) -> str:
         return _(MAILS[kind]) if kind in MAILS else plain(kind)
@@ -300,6 +305,13 @@ class Teller:
     def _said(self, words: Mapping[str, tuple[str, str]], word: str) -> tuple[str, str]:
         tone, text = words.get(word, (PLAIN, ""))
         return tone, _(text) if text else plain(word)
+
+
+def became(state: str, tries: int, sent_at: datetime | None, *, posts: bool) -> str:
+    """-> what became of a mail, a word of MAIL_STATES. `posts`: there is a mail server, so that what waits will be sent."""
+    if state == "waiting":
+        return "kept here" if not posts else "tried again" if tries else "waiting"
+    return "came back" if state == "failed" and sent_at is not None else state
 
 
 def plain(word: str) -> str:

@@ -7,6 +7,7 @@ webhook is removed may still arrive; nothing is sent afterwards.
 
 import secrets
 from collections.abc import Sequence
+from datetime import datetime
 
 from litestar import Response, get, post
 from litestar.params import FromPath
@@ -32,6 +33,7 @@ from app.web.seller.access import PREFIX, ThisSeller, Who
 from app.web.seller.confirm import ask_first, is_sure
 
 WEBHOOKS = f"{PREFIX}/webhooks"
+ATTENTION = f"{PREFIX}/attention"
 PAGE_DELIVERIES = 50
 SAID = {
     "changed": N_("Changed. What is on its way goes to the new address."),
@@ -125,7 +127,25 @@ async def send_again(
 ) -> Response:
     delivery = await own_delivery(doors, seller, hook_id, delivery_id)
     await doors.office.ledger.send_delivery_again(seller.shop_id, hook_id, delivery, seller.actor)
-    return redirect(call, f"{WEBHOOKS}/{hook_id}?said=again")
+    from_list = call.fields().get("back") == "attention"
+    return redirect(call, ATTENTION if from_list else f"{WEBHOOKS}/{hook_id}?said=again")
+
+
+@post("/webhooks/{hook_id:int}/deliveries/{delivery_id:int}/seen", status_code=200, right=Right.KEYS)
+async def see_event(
+    hook_id: FromPath[int], delivery_id: FromPath[int], call: ThisCall, doors: TheseDoors, seller: ThisSeller
+) -> Response:
+    """An event that was given up leaves the list of what needs a person. Seen twice is seen once."""
+    hook, delivery = await own_hook(doors, seller, hook_id), await own_delivery(doors, seller, hook_id, delivery_id)
+    await doors.office.ledger.given_up_seen(seller.shop_id, hook, delivery, seller.actor)
+    return redirect(call, ATTENTION)
+
+
+@post("/webhooks/{hook_id:int}/seen", status_code=200, right=Right.KEYS)
+async def see_events(hook_id: FromPath[int], call: ThisCall, doors: TheseDoors, seller: ThisSeller) -> Response:
+    """The same for all that this webhook did not take."""
+    await doors.office.ledger.given_up_seen(seller.shop_id, await own_hook(doors, seller, hook_id), None, seller.actor)
+    return redirect(call, ATTENTION)
 
 
 # ---- what the dashboard and the API share
@@ -231,6 +251,7 @@ async def hook_page(
         secret=secret,
         hook=hook,
         deliveries=[(one, event_name(doors.hook_key, one.event_id)) for one in found[:PAGE_DELIVERIES]],
+        moment_of=datetime.fromisoformat,
         older=found[PAGE_DELIVERIES - 1].id if len(found) > PAGE_DELIVERIES else None,
         newest=older is None,
         state=state,
@@ -251,4 +272,4 @@ def ask_about(call: Call, doors: Doors, seller: Seller, hook: Hook, title: str, 
     )
 
 
-ROUTES = [list_webhooks, add, show_webhook, change, replace_secret, remove, send_again]
+ROUTES = [list_webhooks, add, show_webhook, change, replace_secret, remove, send_again, see_event, see_events]

@@ -489,6 +489,14 @@ async def test_a_mail_that_did_not_arrive_is_listed_sent_again_and_gone(shop, ow
     assert "Nothing needs you." in (await owner.get("/seller/attention")).text
 
 
+async def test_an_order_says_of_each_of_its_mails_what_became_of_it(shop, owner, paid):
+    await shop.rows("UPDATE messages SET state = 'sent', sent_at = '2026-11-30T20:00:00Z' WHERE kind = 'hold'")
+    await shop.rows("UPDATE messages SET state = 'waiting' WHERE kind = 'confirmation'")
+    page = (await owner.get(f"/seller/orders/{paid}")).text
+    assert "Here only: no mail server is set" in page and "On its way" not in page
+    assert re.search(r"Handed to the mail server</span><small><time[^>]*>30 Nov 2026, 20:00 UTC", page)
+
+
 async def test_a_mail_that_is_not_true_any_more_is_not_sent(shop, owner, paid):
     [mail] = await shop.rows("SELECT id FROM messages WHERE kind = 'hold'")
     for mail_id in (mail["id"], 10**18, 2**70):
