@@ -48,7 +48,8 @@ async def drags_a_file_in(person: Person, name: str, content: bytes) -> None:
 async def fills_in(person: Person) -> None:
     page = person.page
     await page.get_by_label("Title", exact=True).fill("Harbour print")
-    await page.get_by_label("Description").fill("**Two colours**, pulled by hand.\n\n- 50 × 70 cm\n- numbered")
+    long = "https://example.org/" + "colour" * 20  # wider than a phone, and no space to break at
+    await page.get_by_label("Description").fill(f"**Two colours**, pulled by hand: {long}\n\n- 50 × 70 cm\n- numbered")
     await page.get_by_label("Time zone").fill("Europe/Berlin")
     await page.locator("#opens").fill(f"{OPENS:%Y-%m-%dT20:00}")
     await page.locator("#variant-1-name").fill("Blue")
