@@ -9,6 +9,7 @@ built-in page of problems.py stands in. It asks nobody else, so it works with Re
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Hashable
+from datetime import UTC
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -98,6 +99,7 @@ class Guard:
         call = scope.get(SCOPE_KEY) or self.call_of(scope)
         chosen = call.choose_language(mirrored=not self.production)
         languages.speak(call.language)
+        languages.use_zone(UTC)
         if scope["type"] == "websocket":
             await self.socket(scope, call, receive, send)
         else:

@@ -8,7 +8,7 @@ The gate gone: the ledger has the change and the gate follows. The ledger gone: 
 """
 
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,9 +19,9 @@ from app import clock
 from app.domain.drops import UNITS_MAX, Door, Drop, Variant
 from app.domain.plan import NO_UNITS_ANY_MORE, POSTPONE_SECONDS_MIN, Plan, checked_times, refuse_postponing
 from app.domain.roles import Right
-from app.domain.schedule import typed_in
+from app.domain.schedule import typed_in, zone_named
 from app.errors import BadInput
-from app.languages import N_, _, count, ngettext, when
+from app.languages import N_, _, count, in_zone, ngettext, when
 from app.ledger import Cancelling, Seller
 from app.purchase.planning import Stale, change_units, move_door, own_drop, postpone
 from app.purchase.refunding import progress
@@ -243,10 +243,10 @@ def times_from(fields: dict[str, Any], drop: Drop) -> Plan:
 
 
 def said_in(moment: datetime, drop: Drop) -> str:
-    """-> '2026-12-01 20:00, Europe/Berlin'; with the offset where the clock shows that time twice."""
-    if drop.time_zone == "UTC":
-        return when(moment)
-    return f"{typed_in(moment, drop.time_zone)[0].replace('T', ' ')}, {drop.time_zone}"
+    """-> '1 Dec 2026, 20:00 CET (Europe/Berlin)': in the drop's own zone, in which its times are typed."""
+    with in_zone(zone_named(drop.time_zone) or UTC):
+        told = when(moment)
+    return told if drop.time_zone == "UTC" else f"{told} ({drop.time_zone})"
 
 
 def question(wanted: int, name: str) -> str:

@@ -25,6 +25,8 @@ def told_right(moment: str, text: str) -> bool:
 async def test_every_time_of_every_page_is_told_in_the_shop_s_zone(shop, owner):
     await shop.ledger.set_time_zone(shop.shop_id, str(ZONE), "test")
     own, wrong, pages, times = Belongings(shop, shop.shop_id, email=owner.email), [], 0, 0
+    await own.of("drop_id")
+    await shop.rows("UPDATE drops SET time_zone = $1", str(ZONE))  # in which it was planned
     for route in routes_of(shop):
         if route.method != "GET" or route.path.endswith("/preview") or route.right is None:
             continue  # a preview is a shopper's page
@@ -86,6 +88,23 @@ async def test_a_shopper_s_page_keeps_the_reader_s_own_clock(shop):
     drop = await shop.opens(opens_in_seconds=3600)
     page = (await shop.browser(accept="text/html").get(f"/drops/{drop.slug}")).text
     assert f"data-local>{when(drop.opens_at)}</time>" in page and "Kathmandu" not in page
+
+
+async def test_what_the_next_request_reads_is_not_told_by_the_clock_of_the_one_before(shop, owner):
+    await shop.ledger.set_time_zone(shop.shop_id, str(ZONE), "test")
+    await shop.browser().post("/sign-in", json={"email": "ada@example.org"}, headers=JSON)
+    assert " +0545" in (await owner.get("/seller/you")).text
+    mailbox = (await shop.browser(accept="text/html").get("/dev/mail")).text
+    assert " UTC</time>" in mailbox and "+0545" not in mailbox
+
+
+async def test_a_drop_that_is_planned_in_another_zone_is_told_in_its_own_while_it_is_changed(shop, owner):
+    await shop.ledger.set_time_zone(shop.shop_id, str(ZONE), "test")
+    drop = await shop.opens(opens_in_seconds=7200, time_zone="Asia/Tokyo")
+    page = (await owner.get(f"/seller/drops/{drop.id}/change")).text
+    with in_zone(ZoneInfo("Asia/Tokyo")):
+        assert f"It opens at {when(drop.opens_at)} (Asia/Tokyo)." in page
+    assert "What is planned is told in the drop’s own zone" in page.partition("<footer")[2]
 
 
 def test_times_are_in_utc_until_a_zone_is_used():
