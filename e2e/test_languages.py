@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from playwright.async_api import expect
 
+from e2e.desk import seat
+
 pytestmark = pytest.mark.slow
 OPENS_AT = datetime(datetime.now(UTC).year + 1, 1, 15, 20, 30, tzinfo=UTC)  # winter: New York is five hours behind
 
@@ -48,3 +50,16 @@ async def test_times_are_said_in_the_reader_s_zone_by_name_and_without_javascrip
     await expect(new_york.page.locator(".scene__state time")).to_have_text(f"15 Jan {OPENS_AT.year}, 15:30 EST")
     await expect(berlin.page.locator(".scene__state time")).to_have_text(f"15. Jan. {OPENS_AT.year}, 21:30 MEZ")
     await expect(plain.page.locator(".scene__state time")).to_have_text(f"15 Jan {OPENS_AT.year}, 20:30 UTC")
+
+
+async def test_on_the_dashboard_everybody_reads_the_shop_s_clock_wherever_they_sit(house, comes):
+    house.opens_drop("clocks", 3, "--opens-at", OPENS_AT.isoformat())
+    cookie = await seat(house)
+    for zone in ("America/New_York", "Asia/Tokyo"):
+        owner = await comes("owner@example.org", cookie=cookie, locale="en-US", timezone_id=zone)
+        await owner.opens("/seller")
+        row = owner.page.locator(".desk").filter(has_text="clocks")
+        await expect(row.locator(f"time[datetime^='{OPENS_AT:%Y-%m-%dT%H:%M}']").first).to_have_text(
+            f"15 Jan {OPENS_AT.year}, 20:30 UTC"
+        )
+        await expect(owner.page.get_by_role("contentinfo")).to_contain_text("Times are the shop’s, for everybody who looks: UTC.")

@@ -486,3 +486,10 @@ def test_a_name_that_nobody_sees_or_that_turns_the_writing_is_refused(run, name,
     ):
         code, _, said = run(*arguments)
         assert code == 1 and why in said and f"({field})" in said
+
+
+def test_a_shop_is_made_with_its_clock_and_a_zone_that_is_none_is_refused(run):
+    code, shown, _ = run("shop", "create", "--name", "Lamps", "--owner", "bo@example.com", "--time-zone", "Europe/Berlin")
+    assert code == 0 and json.loads(shown)["time_zone"] == "Europe/Berlin"
+    code, _, said = run("shop", "create", "--name", "Mars", "--owner", "bo@example.com", "--time-zone", "Mars/Base")
+    assert code == 1 and "there is no time zone 'Mars/Base'" in said and "(time-zone)" in said

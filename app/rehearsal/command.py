@@ -10,7 +10,7 @@ from pathlib import Path
 
 from app import running
 from app.errors import BadInput, DoormanError
-from app.languages import ENGLISH, LANGUAGES, _, count, language_named, speaking
+from app.languages import ENGLISH, LANGUAGES, _, count, language_named, number, speaking
 from app.rehearsal import faults, plan
 from app.rehearsal.director import Progress, Stopped, new_seed, rehearse
 from app.rehearsal.judge import HELD
@@ -63,8 +63,8 @@ def _lines(report: dict, folder: Path) -> list[str]:
     press = report["latency"]["press"]
     speed = _(
         "half within %(half)s ms, 99 of 100 within %(most)s ms, at most %(answers)s a second",
-        half=press["p50_ms"],
-        most=press["p99_ms"],
+        half=_ms(press["p50_ms"]),
+        most=_ms(press["p99_ms"]),
         answers=count(report["timeline"]["answers_per_second_max"]),
     )
     told = [
@@ -76,6 +76,10 @@ def _lines(report: dict, folder: Path) -> list[str]:
         (_("again"), report["command"]),
     ]
     return [*lines, "", *(f"  {name:<{MARK_COLUMNS}}  {words}" for name, words in told)]
+
+
+def _ms(milliseconds: float | None) -> str:
+    return "–" if milliseconds is None else number(milliseconds)
 
 
 def _about_machine(report: dict) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from uuid import UUID
 from app.domain.drops import Variant
 from app.languages import N_, _, count, money
 from app.ledger import Happening, order_number
+from app.web.seller.telling import reason_said
 
 TOLD_MAX = 40  # lines of a feed
 TOGETHER_SECONDS = 10  # equal events within so long are one line
@@ -133,5 +134,5 @@ def detail_of(happening: Happening, names: dict[int, str], currency: str) -> str
     if happening.kind in ("paid", "refunded", "refund wanted", "refunded elsewhere", "late money") and "amount_minor" in detail:
         return money(detail["amount_minor"], currency)
     if happening.kind == "declined":
-        return str(detail.get("reason", "")).replace("_", " ")
+        return reason_said(str(detail.get("reason") or ""))
     return ""

@@ -90,6 +90,27 @@ REASONS: Mapping[str, str] = {
     "amount_mismatch": N_("another amount was charged than was owed"),
     "late_money": N_("the money came too late"),
 }
+DECLINES: Mapping[str, str] = {  # the provider's codes; others are shown as they are
+    "insufficient_funds": N_("insufficient funds"),
+    "expired_card": N_("the card has expired"),
+    "incorrect_cvc": N_("wrong security code"),
+    "incorrect_number": N_("wrong card number"),
+    "invalid_payment_method": N_("the card must be entered anew"),
+    "card_declined": N_("no reason was given"),
+    "generic_decline": N_("no reason was given"),
+    "do_not_honor": N_("the bank said no"),
+    "fraudulent": N_("the bank suspects fraud"),
+    "lost_card": N_("the card is reported lost"),
+    "stolen_card": N_("the card is reported stolen"),
+    "processing_error": N_("an error at the bank"),
+    "card_velocity_exceeded": N_("the card’s limit was reached"),
+    "withdrawal_count_limit_exceeded": N_("the card’s limit was reached"),
+    "card_not_supported": N_("the card does not allow this"),
+    "currency_not_supported": N_("the card does not pay in this currency"),
+    "authentication_required": N_("the bank wants to be asked"),
+    "authentication_unavailable": N_("the bank could not ask"),
+    "payment_intent_authentication_failure": N_("not confirmed at the bank"),
+}
 PURPOSES: Mapping[str, str] = {
     LATE_MONEY: N_("it came too late, or was not what was owed"),
     DROP_CANCELLED: N_("the drop is cancelled"),
@@ -242,7 +263,7 @@ class Teller:
         return _(MAILS[kind]) if kind in MAILS else plain(kind)
 
     def reason(self, word: str | None) -> str:
-        return "" if not word else _(REASONS[word]) if word in REASONS else plain(word)
+        return "" if not word else reason_said(word)
 
     def purpose(self, purpose: str) -> str:
         found = next((words for beginning, words in PURPOSES.items() if purpose.startswith(beginning)), None)
@@ -305,6 +326,12 @@ class Teller:
     def _said(self, words: Mapping[str, tuple[str, str]], word: str) -> tuple[str, str]:
         tone, text = words.get(word, (PLAIN, ""))
         return tone, _(text) if text else plain(word)
+
+
+def reason_said(word: str) -> str:
+    """-> why something ended or was declined, in the reader's language; a code that nobody has words for as it is."""
+    known = REASONS.get(word) or DECLINES.get(word)
+    return _(known) if known else plain(word)
 
 
 def became(state: str, tries: int, sent_at: datetime | None, *, posts: bool) -> str:

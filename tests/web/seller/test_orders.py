@@ -141,7 +141,7 @@ async def test_a_story_tells_everything_in_plain_words(shop, owner, drop):
     page = await owner.get(f"/seller/orders/{order_id}")
     for words in (
         "Through the door: 1 held until paid",
-        "Attempt 1 declined: card declined",
+        "Attempt 1 declined: no reason was given",
         "Paid: €49.00 received",
         "To be packed",
         "Confirmation",
