@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
@@ -18,6 +19,7 @@ from app.domain.verdicts import Verdict
 from app.ledger import InTheWay, KeptAddress, NumberedPaper, ShopPage, ShopPapers
 from app.web.render import EVERYTHING, ROOT, Account, Card, Mine, OrderView, PaymentChoice, Renderer, Said, Scene, VariantScene
 from app.web.sayings import WORDS, said
+from app.web.seller.telling import MAIL_STATES
 
 NOW = datetime(2026, 11, 30, 19, 47, 13, 412_000, tzinfo=UTC)
 STATES = [*OrderState, CONFIRMING, "LOST"]
@@ -347,6 +349,12 @@ def test_what_is_yours_is_green_in_the_private_fragment_only(renderer):
     assert 'class="y"' not in renderer.fragment("scene.html", drop=drop, scene=a_scene(drop, Phase.OPEN))
 
 
+MAIL = {"to": "m@example.org", "kind": "code", "subject": "Digits", "text": "1 < 2", "html": "", "message_id": "1", "order": None}
+MAILED = SimpleNamespace(
+    created_at=datetime(2026, 11, 30, tzinfo=UTC), sent_at=datetime(2026, 11, 30, tzinfo=UTC), error="no answer"
+)
+
+
 @pytest.mark.parametrize("signed_in", [True, False])
 @pytest.mark.parametrize(
     ("page", "context"),
@@ -384,15 +392,8 @@ def test_what_is_yours_is_green_in_the_private_fragment_only(renderer):
         ),
         ("error.html", {"status": 404, "title": "Nothing here.", "detail": "There is no page at this address."}),
         ("error.html", {"status": 503, "title": "One moment.", "detail": "A part of the shop is not answering."}),
-        ("dev_mail.html", {"mails": []}),
-        (
-            "dev_mail.html",
-            {
-                "mails": [
-                    dict(to="m@example.org", kind="code", subject="Your digits", text="1 < 2", html="", message_id="1", order=None)
-                ]
-            },
-        ),
+        ("dev_mail.html", {"mails": [], "posts": False, "words": MAIL_STATES}),
+        ("dev_mail.html", {"mails": [(MAIL, MAILED, "came back")], "posts": True, "words": MAIL_STATES}),
     ],
 )
 def test_every_other_page_draws(renderer, page, context, signed_in):
