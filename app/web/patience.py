@@ -131,11 +131,16 @@ class Patience(HttpToolsProtocol):
     def read_waiting(self) -> None:
         """It is this connection's turn."""
         unread, self._unread = self._unread, b""
-        if self.parser is None:
-            return  # it has gone
+        if not unread or self.parser is None:
+            return  # it was read when the server began to stop, or has gone
         if len(unread) > UNREAD_BYTES_MAX:
             self.flow.resume_reading()
         self._read(unread)
+
+    def shutdown(self) -> None:
+        """The server stops: what has come is still answered."""
+        self.read_waiting()
+        super().shutdown()
 
     def _read(self, data: bytes) -> None:
         self._head_bytes += len(data)

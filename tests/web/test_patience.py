@@ -180,6 +180,15 @@ async def test_whoever_has_gone_before_their_turn_is_not_read(wired):
     assert wired.connection.cycle is None
 
 
+async def test_whoever_waits_for_their_turn_when_the_server_stops_is_still_answered(wired):
+    wired.connection.data_received(PRESS)
+    wired.connection.shutdown()
+    cycle = wired.connection.cycle
+    assert (cycle.scope["path"], cycle.keep_alive) == ("/drops/lamp/buy", False)
+    wired.turns.pop()()
+    assert wired.connection.cycle is cycle  # read once
+
+
 async def test_a_head_without_end_is_refused(port):
     async with connection(port) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\n" + b"X-Filler: y\r\n" * (HEAD_BYTES_MAX // 10))
