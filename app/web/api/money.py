@@ -1,5 +1,6 @@
 """What drops brought in, and money as it moved: the numbers of the dashboard's accounts and of its files, as JSON."""
 
+from dataclasses import asdict
 from uuid import UUID
 
 from app.domain.scopes import Scope
@@ -19,18 +20,7 @@ async def get_accounts(ask: Ask) -> shapes.Accounts:
     """What every drop brought in, the latest opening first, and the sums of each currency, never across. There are at most 1000, on
     one page. What the payment provider keeps for itself is not known here."""
     accounts = await ask.doors.office.ledger.accounts(ask.key.shop_id)
-    totals = [
-        shapes.Total(
-            currency=one.currency,
-            orders=one.orders,
-            gross_minor=one.gross_minor,
-            refunded_minor=one.refunded_minor,
-            net_minor=one.net_minor,
-            shipping_minor=one.shipping_minor,
-            tax_minor=one.tax_minor,
-        )
-        for one in totals_of(accounts)
-    ]
+    totals = [shapes.Total(**asdict(one)) for one in totals_of(accounts)]
     return shapes.Accounts(items=[account_told(account) for account in accounts], totals=totals, next=None)
 
 
